@@ -1,0 +1,50 @@
+# Everything is in `roost` and `scripts/`; this file only gives it short names.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+.PHONY: help environment up setup test test-unit bench fmt lint clean
+
+help:
+	@echo "make up         install what is missing, then serve in the foreground (needs root)"
+	@echo "make setup      install what is missing, without serving (needs root)"
+	@echo "make test       set-up, lint and every test (needs root)"
+	@echo "make test-unit  the tests that need no root"
+	@echo "make bench      measure against the bars; results in bench/results (needs root)"
+	@echo "make fmt        format the code"
+	@echo "make lint       ruff, import-linter, pyright"
+	@echo "make clean      remove what make made in this directory (not the home, not the cache)"
+
+environment:
+	@scripts/environment
+
+up: environment
+	@$(BIN)/roost up
+
+setup: environment
+	@$(BIN)/roost setup
+
+test: environment
+	$(BIN)/roost setup --cache-only
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest tests
+
+test-unit: environment
+	$(BIN)/pytest $(wildcard tests/unit tests/flows tests/style)
+
+bench: environment
+	$(BIN)/roost setup --cache-only
+	$(BIN)/python -m bench
+
+fmt: environment
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lint: environment
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+clean:
+	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

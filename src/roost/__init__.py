@@ -1,0 +1,1 @@
+"""Roost: computers for agents to live on."""

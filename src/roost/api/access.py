@@ -1,0 +1,65 @@
+"""Who is asking: an API key as a Bearer token, or in `X-API-Key`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
+from fastapi.security import APIKeyHeader, HTTPBearer
+
+from roost.api.services import Services
+from roost.domain.errors import Unauthenticated
+from roost.domain.team import Principal
+
+# For the OpenAPI document: the check itself is made by KeyedRoute.
+BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="An API key.")
+API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="api_key", description="The same key.")
+
+
+class KeyedRoute(APIRoute):
+    """A route that asks for the key before it reads anything else of the request."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def identified(request: Request) -> Response:
+            request.state.principal = await _services(request).keys.identify(credential_of(request))
+            return await handle(request)
+
+        return identified
+
+
+def credential_of(request: Request) -> str:
+    """Raises Unauthenticated when the request carries none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return token.strip()
+    key = request.headers.get("x-api-key")
+    if key:
+        return key.strip()
+    raise Unauthenticated(
+        "no_key",
+        "The request carries no API key. Send `Authorization: Bearer <key>`; `roost env` prints the key on the server's machine.",
+    )
+
+
+def _services(request: Request) -> Services:
+    return request.app.state.services
+
+
+def _principal(request: Request) -> Principal:
+    return request.state.principal
+
+
+async def _get_services(request: Request) -> Services:
+    return _services(request)
+
+
+async def _get_principal(request: Request) -> Principal:
+    return _principal(request)
+
+
+Use = Annotated[Services, Depends(_get_services)]
+Caller = Annotated[Principal, Depends(_get_principal)]

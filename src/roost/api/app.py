@@ -1,0 +1,45 @@
+"""The application: every door of the control plane, put together once."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, FastAPI, Security
+
+from roost.api.access import API_KEY, BEARER
+from roost.api.http import BodyLimit, handle_errors
+from roost.api.services import Services
+from roost.api.v1 import events, keys, moves, node, sandboxes, snapshots, templates
+
+DESCRIPTION = """ Computers for AI agents. They run until told otherwise, sleep with their memory, wake where they left
+off, can be kept and multiplied.
+
+Every error is `{"error": {"code", "message", …}}`: `code` is a stable word for programs, `message` prose for people,
+further fields are the facts that the message names. Commands, files and ports of a sandbox are reached through its
+`url`, not here. """
+TAGS = [
+    {"name": "sandboxes", "description": "Whole Linux machines, each for one agent."},
+    {"name": "snapshots", "description": "Moments of sandboxes, kept: disk and memory."},
+    {"name": "templates", "description": "What sandboxes are made from."},
+    {"name": "events", "description": "What happened, and what happens."},
+    {"name": "keys", "description": "API keys."},
+    {"name": "server", "description": "The server itself."},
+]
+
+
+def create_app(services: Services) -> FastAPI:
+    app = FastAPI(
+        title="Roost",
+        version=services.about.version,
+        description=DESCRIPTION.strip(),
+        openapi_tags=TAGS,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.services = services
+    handle_errors(app)
+    app.add_middleware(BodyLimit)
+    keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
+    for noun in (sandboxes, moves, snapshots, templates, events, keys, node):
+        keyed.include_router(noun.router)
+    app.include_router(node.open_router)
+    app.include_router(keyed)
+    return app

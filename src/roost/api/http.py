@@ -1,0 +1,151 @@
+"""Errors and limits over HTTP: the only place of the control plane with status numbers in it.
+
+Whatever goes wrong is answered as `{"error": {"code", "message", …facts}}`. Bad input is the caller's (4xx), never ours
+(5xx)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from roost.domain import errors
+from roost.domain.errors import Invalid, RoostError
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 1_000_000
+
+STATUS: dict[type[RoostError], int] = {
+    errors.Invalid: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.Exhausted: 429,
+    errors.Fault: 500,
+    errors.Unsupported: 501,
+    errors.Unavailable: 503,
+    errors.TimedOut: 504,
+}
+
+TOO_LARGE = 413
+_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": 'Bearer realm="roost"'},
+    503: {"Retry-After": "1"},
+}
+
+
+class _AsciiJson(JSONResponse):
+    """Escapes whatever is not ASCII: an error may quote what no encoding can hold."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+def status_of(error: RoostError) -> int:
+    """The nearest ancestor with a number decides."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
+def error_content(error: RoostError) -> dict[str, Any]:
+    """An error as a JSON object. Facts never hide the code or the message."""
+    return {**jsonable_encoder(error.facts, custom_encoder={bytes: repr}), "code": error.code, "message": error.message}
+
+
+def answer(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    number = status or status_of(error)
+    return _AsciiJson({"error": error_content(error)}, number, headers={**_HEADERS.get(number, {}), **(headers or {})})
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Every way a request can fail has its answer."""
+
+    @app.exception_handler(RoostError)
+    async def _ours(_request: Request, error: RoostError) -> JSONResponse:
+        return answer(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _malformed(_request: Request, error: RequestValidationError) -> JSONResponse:
+        return answer(invalid_request(error))
+
+    @app.exception_handler(HTTPException)
+    async def _unroutable(request: Request, error: HTTPException) -> JSONResponse:
+        return answer(_from_http(request, error), error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def _bug(request: Request, error: Exception) -> JSONResponse:
+        log.error("%s %s broke", request.method, request.url.path, exc_info=error)
+        return answer(errors.Fault("internal", "Something broke inside the server. Its log says what; nothing was your fault."))
+
+
+def invalid_request(error: RequestValidationError) -> Invalid:
+    """The first thing that is wrong, named by its path, and how many more there are."""
+    problems = error.errors()
+    first = problems[0]
+    where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    field = ".".join(where)
+    if first["type"] == "json_invalid":
+        detail = first.get("ctx", {}).get("error", "it does not parse")
+        return Invalid("invalid", f"The body is not JSON: {detail}.")
+    if first["type"] == "extra_forbidden":
+        message = f"There is no field {field!r} here. The OpenAPI document at /openapi.json lists the ones there are."
+    elif first["type"] == "missing":
+        message = f"The field {field!r} is missing." if field else "The body is missing: a JSON object is needed."
+    else:
+        reason = first["msg"].removeprefix("Value error, ")
+        message = f"The field {field!r} is not usable: {reason}." if field else f"The request is not usable: {reason}."
+    if len(problems) > 1:
+        message += f" ({len(problems) - 1} more like this.)"
+    return Invalid("invalid", message, field=field or None)
+
+
+def _from_http(request: Request, error: HTTPException) -> RoostError:
+    if error.status_code == 404:
+        return errors.NotFound("no_such_path", f"There is nothing at {request.url.path}.", path=request.url.path)
+    if error.status_code == 405:
+        text = f"{request.url.path} does not answer {request.method}."
+        return Invalid("method_not_allowed", text, path=request.url.path, method=request.method)
+    if error.status_code == TOO_LARGE:
+        return Invalid("too_large", str(error.detail), limit_bytes=MAX_BODY_BYTES)
+    return Invalid("invalid", str(error.detail))
+
+
+class BodyLimit:
+    """Refuses bodies beyond the limit: by their announced length, or once that much has come."""
+
+    def __init__(self, app: ASGIApp, limit_bytes: int = MAX_BODY_BYTES) -> None:
+        self._app = app
+        self._limit_bytes = limit_bytes
+        self._refusal = (
+            f"The body is larger than {limit_bytes} bytes. Large things go to the sandbox itself, not through the API."
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if announced.isdigit() and int(announced) > self._limit_bytes:
+            await answer(Invalid("too_large", self._refusal, limit_bytes=self._limit_bytes), TOO_LARGE)(scope, receive, send)
+            return
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit_bytes:
+                raise HTTPException(TOO_LARGE, self._refusal)
+            return message
+
+        await self._app(scope, counted, send)

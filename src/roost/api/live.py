@@ -1,0 +1,53 @@
+"""Server-sent events as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+HEARTBEAT_S = 15.0
+
+
+class EventStreamResponse(Response):
+    """Sends each event as it comes, and a comment when none came for a while, so that everybody between knows the
+    stream lives. Ends when the caller goes away."""
+
+    media_type = "text/event-stream"
+    charset = "utf-8"
+
+    def __init__(self, events: AsyncIterator[tuple[int, str, str]], *, heartbeat_s: float = HEARTBEAT_S) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._events = events
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        turn = anyio.Lock()
+
+        async def push(text: str) -> None:
+            async with turn:
+                await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+
+        async def beat() -> None:
+            while True:
+                await anyio.sleep(self._heartbeat_s)
+                await push(": still here\n\n")
+
+        async def end_with_caller() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await push(": begun\n\n")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            tasks.start_soon(end_with_caller)
+            async with aclosing(self._events) as events:  # pyright: ignore[reportArgumentType]  # always a generator here
+                async for sequence, kind, data in events:
+                    await push(f"id: {sequence}\nevent: {kind}\ndata: {data}\n\n")
+            tasks.cancel_scope.cancel()

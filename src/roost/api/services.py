@@ -1,0 +1,41 @@
+"""What the doors need of the house: the control objects, and a few facts about this server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roost.control.feed import Feed
+from roost.control.forks import Forks
+from roost.control.keys import Keys
+from roost.control.nodes import Nodes
+from roost.control.power import Power
+from roost.control.sandboxes import Sandboxes
+from roost.control.snapshots import Snapshots
+from roost.control.templates import Templates
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Facts that do not change while the server runs."""
+
+    version: str
+    domain: str  # sandboxes are reached at <port>-<sandbox>.<domain>
+    port: int  # of the public address
+    home: str
+    pid: int
+    engine: str
+    agent: str
+    scheme: str = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    about: About
+    keys: Keys
+    sandboxes: Sandboxes
+    power: Power
+    snapshots: Snapshots
+    forks: Forks
+    templates: Templates
+    feed: Feed
+    nodes: Nodes

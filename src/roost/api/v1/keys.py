@@ -1,0 +1,32 @@
+"""API keys of the caller's team."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.v1 import models, rendering
+from roost.api.v1.responses import errors
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=KeyedRoute)
+
+
+@router.post("", status_code=201, operation_id="createKey", summary="Make an API key", responses=errors(413))
+async def create(caller: Caller, use: Use, body: models.KeyBody) -> models.NewKeyModel:
+    """The secret is in this answer and nowhere else."""
+    record, secret = await use.keys.create(caller.team, body.name)
+    return models.NewKeyModel(**rendering.key(record).model_dump(), secret=secret)
+
+
+@router.get("", operation_id="listKeys", summary="List API keys", responses=errors())
+async def list_(caller: Caller, use: Use) -> models.KeyList:
+    return models.KeyList(keys=[rendering.key(record) for record in await use.keys.list(caller.team)])
+
+
+@router.delete("/{id}", status_code=204, operation_id="revokeKey", summary="Revoke an API key", responses=errors(404))
+async def revoke(caller: Caller, use: Use, id: Annotated[str, Path(description="A key's id.")]) -> Response:
+    """From now on it opens nothing."""
+    await use.keys.revoke(caller.team, id)
+    return Response(status_code=204)

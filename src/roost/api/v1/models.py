@@ -1,0 +1,347 @@
+"""The schemas of `/v1`: what is taken and what is given. Unknown fields are refused, so that a misspelt one is never
+ignored.
+
+Bounds that are rules of the house (how long a name, how many forks) are not repeated here: `control` checks them and
+says why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from roost.domain.events import EventKind
+from roost.domain.lifecycle import State
+from roost.domain.sandbox import OnTimeout
+from roost.domain.snapshot import Kind, Purpose
+
+
+def _storable(text: str) -> str:
+    """JSON can spell half a character (`\\ud800`); nothing behind this door can hold one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Pairs = dict[Text, Text]
+# Finite, and within what a clock can hold: beyond that is a mistake, not a wish.
+Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e10, le=1e10)]
+# What every JSON reader can hold.
+Whole = Annotated[int, Field(ge=-(2**53), le=2**53)]
+Timestamp = Annotated[str, Field(description="RFC 3339, UTC.", examples=["2026-01-31T12:00:00.250Z"])]
+
+
+class Taken(BaseModel):
+    """A body from a caller."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Asked(BaseModel):
+    """The query of a request: all of it is text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Given(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class ErrorDetail(Given):
+    """What went wrong. Further fields are the facts that the message names."""
+
+    model_config = ConfigDict(extra="allow")
+
+    code: Annotated[str, Field(description="A stable word for programs.", examples=["sandbox_not_found"])]
+    message: Annotated[str, Field(description="Prose for people: what happened, to which thing, what to do.")]
+
+
+class ErrorAnswer(Given):
+    error: ErrorDetail
+
+
+class SizeModel(Taken):
+    """What a sandbox may use. Zero means no limit."""
+
+    cpus: Annotated[float, Field(allow_inf_nan=False)]
+    memory_mb: Whole
+    disk_mb: Whole
+    pids: Whole
+
+
+class PolicyFields(Taken):
+    """When a sandbox sleeps by itself. Left out: it does not."""
+
+    timeout_s: Annotated[Seconds | None, Field(description="At this age, do `on_timeout`.")] = None
+    on_timeout: Annotated[OnTimeout, Field(strict=False)] = OnTimeout.PAUSE
+    idle_s: Annotated[Seconds | None, Field(description="Sleep after so long without traffic, holds or work of its own.")] = None
+    idle_cpu_share: Annotated[
+        float, Field(allow_inf_nan=False, description="Below this share of one core the guest counts as idle.")
+    ] = 0.05
+    wake_on_traffic: Annotated[bool, Field(description="Whether a request to it wakes it.")] = True
+    keep_memory: Annotated[bool, Field(description="Whether sleeping by itself keeps its memory.")] = True
+
+
+class CreateBody(PolicyFields):
+    template: Annotated[Text, Field(description="A template, or a snapshot by id or name.")] = "base"
+    name: Annotated[Text | None, Field(description="Unique among the living; also its host name.")] = None
+    metadata: Pairs = {}
+    env: Annotated[Pairs, Field(description="Variables of every process in it.")] = {}
+    size: SizeModel | None = None
+
+
+class UpdateBody(PolicyFields):
+    """Only what is mentioned changes. `metadata` is replaced as a whole."""
+
+    name: Text | None = None
+    metadata: Pairs = {}
+
+
+class SandboxQuery(Asked):
+    state: Annotated[list[State], Field(description="Any of these. Left out: all but the dead.")] = []
+    name: Annotated[Text | None, Field(description="Names that begin so.")] = None
+    template: Text | None = None
+    metadata: Annotated[list[Text], Field(description="`key=value`; every pair given must be there.")] = []
+    limit: Annotated[Whole, Field(description="Of a page, 1 to 100.")] = 100
+    cursor: Annotated[Text | None, Field(description="`next_cursor` of the page before.")] = None
+
+
+class SnapshotQuery(Asked):
+    sandbox: Annotated[Text | None, Field(description="Only those of it, by id or name.")] = None
+    limit: Whole = 100
+    cursor: Text | None = None
+
+
+class EventQueryModel(Asked):
+    sandbox: Annotated[Text | None, Field(description="Only those of it, by id.")] = None
+    kind: Annotated[list[EventKind], Field(description="Any of these.")] = []
+    after: Annotated[Whole, Field(ge=0, description="A sequence: only later ones.")] = 0
+    before: Annotated[Whole | None, Field(description="A sequence: only earlier ones.")] = None
+    newest_first: bool = False
+    limit: Whole = 100
+
+
+class FollowQuery(Asked):
+    sandbox: Text | None = None
+    kind: list[EventKind] = []
+    after: Annotated[Whole | None, Field(ge=0, description="Start behind this one; left out: with the next.")] = None
+
+
+class MetricsQuery(Asked):
+    start: Annotated[Seconds, Field(description="Seconds since 1970.")] = 0.0
+    end: Annotated[Seconds, Field(description="Seconds since 1970.")] = 1e10
+
+
+class PauseBody(Taken):
+    memory: Annotated[bool, Field(description="False keeps the disk only: resume is then a boot.")] = True
+
+
+class ResumeBody(Taken):
+    cold: Annotated[bool, Field(description="Agree to boot from the disk and lose what was in memory.")] = False
+
+
+class SnapshotBody(Taken):
+    name: Text | None = None
+    memory: bool = True
+
+
+class ForkBody(Taken):
+    count: Whole = 1
+    names: Annotated[list[Text] | None, Field(description="One for each, if given.")] = None
+
+
+class ExtendBody(Taken):
+    timeout_s: Annotated[Seconds, Field(description="From now on; may be shorter than what is left.")]
+
+
+class HoldBody(Taken):
+    seconds: Seconds
+    reason: Annotated[Text, Field(description="Shown to whoever asks why it is awake.")] = ""
+
+
+class HoldModel(Given):
+    until: Timestamp
+    reason: str
+
+
+class OperationModel(Given):
+    action: str
+    started_at: Timestamp
+    deadline_at: Timestamp
+
+
+class SandboxModel(Given):
+    id: Annotated[str, Field(examples=["i0h3mn29fk4ttq0xv2c71"])]
+    name: str | None
+    state: State
+    template: str
+    created_at: Timestamp
+    started_at: Annotated[Timestamp | None, Field(description="Of this incarnation.")]
+    expires_at: Timestamp | None
+    incarnation: Annotated[int, Field(description="Counts the processes that stood behind it.")]
+    snapshot: Annotated[str | None, Field(description="The newest: where resume and rewind lead.")]
+    parent: Annotated[str | None, Field(description="The sandbox it was forked from.")]
+    metadata: Pairs
+    size: SizeModel
+    policy: PolicyFields
+    hold: HoldModel | None
+    operation: Annotated[OperationModel | None, Field(description="The move under way.")]
+    access_token: Annotated[str, Field(description="Opens the agent inside it.")]
+    reason: Annotated[str | None, Field(description="Why it died, or was rewound.")]
+    url: Annotated[str, Field(examples=["http://{port}-i0h3mn29fk4ttq0xv2c71.roost.localhost:4700"])]
+    domain: str
+
+
+class ResumedModel(SandboxModel):
+    cold: Annotated[bool, Field(description="It booted from its disk; what was in memory is gone.")]
+    lost: Annotated[list[str], Field(description="Commands that ran in the memory that was left out.")]
+
+
+class SandboxPage(Given):
+    sandboxes: list[SandboxModel]
+    next_cursor: Annotated[str | None, Field(description="Ask again with it for the next page; null: there is none.")]
+
+
+class ForkFailure(ErrorDetail):
+    index: Annotated[int, Field(description="Which of the children, counted from 0.")]
+
+
+class ForkAnswer(Given):
+    """Both may be filled: some children run, others could not be made."""
+
+    sandboxes: list[SandboxModel]
+    errors: list[ForkFailure]
+
+
+class MetricModel(Given):
+    """Counters since the incarnation began (cpu_s, received, sent), gauges of the moment (memory, disk)."""
+
+    at: Timestamp
+    cpu_s: float
+    memory_bytes: int
+    disk_bytes: int
+    received_bytes: int
+    sent_bytes: int
+
+
+class MetricsAnswer(Given):
+    metrics: list[MetricModel]
+
+
+class ReasonModel(Given):
+    kind: str
+    detail: str
+    since: Timestamp | None
+    until: Timestamp | None
+
+
+class ActivityModel(Given):
+    """Why a sandbox is awake, and when it will sleep if nothing new happens."""
+
+    awake: bool
+    awake_because: list[ReasonModel]
+    sleeps_at: Timestamp | None
+    then: Annotated[OnTimeout | None, Field(description="What happens at `sleeps_at`.")]
+
+
+class SnapshotModel(Given):
+    id: str
+    name: str | None
+    kind: Kind
+    purpose: Purpose
+    template: str
+    sandbox: str | None
+    parent: str | None
+    created_at: Timestamp
+    memory_bytes: int
+
+
+class SnapshotPage(Given):
+    snapshots: list[SnapshotModel]
+    next_cursor: str | None
+
+
+class TemplateModel(Given):
+    id: str
+    name: str
+    description: str
+    snapshot: str
+    size: SizeModel
+    user: str
+    workdir: str
+    created_at: Timestamp
+
+
+class TemplateList(Given):
+    templates: list[TemplateModel]
+
+
+class EventModel(Given):
+    sequence: Annotated[int, Field(description="Strictly increasing.")]
+    kind: EventKind
+    at: Timestamp
+    sandbox: str | None
+    facts: dict[str, Any]
+
+
+class EventList(Given):
+    events: list[EventModel]
+
+
+class KeyBody(Taken):
+    name: Annotated[Text, Field(description="What it is for.")]
+
+
+class KeyModel(Given):
+    id: str
+    name: str
+    hint: Annotated[str, Field(description="The last characters of the secret.")]
+    created_at: Timestamp
+
+
+class NewKeyModel(KeyModel):
+    secret: Annotated[str, Field(description="Shown this once and kept nowhere.")]
+
+
+class KeyList(Given):
+    keys: list[KeyModel]
+
+
+class SleepAllAnswer(Given):
+    """Who sleeps now, and who could not be put to sleep."""
+
+    sandboxes: list[SandboxModel]
+    errors: list[ErrorDetail]
+
+
+class HealthModel(Given):
+    status: Annotated[str, Field(examples=["ok"])]
+
+
+class VersionModel(Given):
+    version: str
+    engine: str
+    agent: str
+    domain: str
+    home: str
+    pid: int
+
+
+class CountsModel(Given):
+    running: Annotated[int, Field(description="Sandboxes with a process behind them.")]
+
+
+class NodeModel(Given):
+    """What the machine holds and what is left of it."""
+
+    sandboxes: CountsModel
+    snapshots: int
+    warm: Annotated[dict[str, int], Field(description="Clones kept ready, by snapshot.")]
+    memory_free_bytes: int
+    disk_free_bytes: int
+    disk_total_bytes: int

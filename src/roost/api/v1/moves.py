@@ -1,0 +1,52 @@
+"""What a sandbox can be made to do: sleep, wake, be kept, be multiplied."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.v1 import models, rendering
+from roost.api.v1.responses import MOVE, errors
+from roost.api.v1.sandboxes import Ref
+
+router = APIRouter(prefix="/v1/sandboxes/{ref}", tags=["sandboxes"], route_class=KeyedRoute)
+
+_PAUSE = models.PauseBody()
+_RESUME = models.ResumeBody()
+_SNAPSHOT = models.SnapshotBody()
+_FORK = models.ForkBody()
+
+
+@router.post("/pause", operation_id="pauseSandbox", summary="Let it sleep", responses=errors(*MOVE, 413))
+async def pause(caller: Caller, use: Use, ref: Ref, body: models.PauseBody = _PAUSE) -> models.SandboxModel:
+    """It sleeps with its memory, until resumed or woken by traffic. One that sleeps already stays as it is."""
+    record = await use.power.pause(caller.team, ref, keep_memory=body.memory)
+    return rendering.sandbox(record, use.about)
+
+
+@router.post("/resume", operation_id="resumeSandbox", summary="Wake it", responses=errors(*MOVE, 413))
+async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _RESUME) -> models.ResumedModel:
+    """It goes on where it left off. If its memory cannot be used, `snapshot_damaged` or `snapshot_foreign` says so, and
+    `cold: true` agrees to boot from its disk; `lost` then names what ran."""
+    return rendering.resumed(await use.power.resume(caller.team, ref, cold=body.cold), use.about)
+
+
+@router.post(
+    "/snapshots",
+    status_code=201,
+    operation_id="takeSnapshot",
+    summary="Keep this moment of it",
+    responses=errors(*MOVE, 413),
+)
+async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody = _SNAPSHOT) -> models.SnapshotModel:
+    """A running sandbox goes on; of a sleeping one it is the snapshot it sleeps in."""
+    record = await use.snapshots.take(caller.team, ref, name=body.name, keep_memory=body.memory)
+    return rendering.snapshot(record)
+
+
+@router.post("/fork", status_code=201, operation_id="forkSandbox", summary="Multiply it", responses=errors(*MOVE, 413))
+async def fork(caller: Caller, use: Use, ref: Ref, body: models.ForkBody = _FORK) -> models.ForkAnswer:
+    """Children that go on from the same moment, each with an identity of its own. Some may fail while others run:
+    `errors` says which and why, and `sandboxes` holds those that run."""
+    children = await use.forks.fork(caller.team, ref, body.count, names=body.names or ())
+    return rendering.forked(children, use.about)

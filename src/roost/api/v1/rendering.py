@@ -1,0 +1,180 @@
+"""Records as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from roost.api.http import error_content
+from roost.api.services import About
+from roost.api.v1 import models
+from roost.control.power import Resumed
+from roost.domain.activity import Activity
+from roost.domain.errors import RoostError
+from roost.domain.events import Event
+from roost.domain.node import NodeReport, Usage
+from roost.domain.sandbox import Sandbox, Size, SleepPolicy
+from roost.domain.snapshot import Snapshot
+from roost.domain.team import ApiKey
+from roost.domain.template import Template
+
+
+def timestamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _maybe(at: float | None) -> str | None:
+    return None if at is None else timestamp(at)
+
+
+def _size(size: Size) -> models.SizeModel:
+    return models.SizeModel(cpus=size.cpus, memory_mb=size.memory_mb, disk_mb=size.disk_mb, pids=size.pids)
+
+
+def _policy(policy: SleepPolicy) -> models.PolicyFields:
+    return models.PolicyFields(
+        timeout_s=policy.timeout_s,
+        on_timeout=policy.on_timeout,
+        idle_s=policy.idle_s,
+        idle_cpu_share=policy.idle_cpu_share,
+        wake_on_traffic=policy.wake_on_traffic,
+        keep_memory=policy.keep_memory,
+    )
+
+
+def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
+    operation, hold = record.operation, record.hold
+    return {
+        "id": record.id,
+        "name": record.name,
+        "state": record.state,
+        "template": record.template,
+        "created_at": timestamp(record.created_at),
+        "started_at": timestamp(record.started_at) if record.incarnation else None,
+        "expires_at": _maybe(record.expires_at),
+        "incarnation": record.incarnation,
+        "snapshot": record.snapshot,
+        "parent": record.parent,
+        "metadata": dict(record.metadata),
+        "size": _size(record.size),
+        "policy": _policy(record.policy),
+        "hold": models.HoldModel(until=timestamp(hold.until), reason=hold.reason) if hold else None,
+        "operation": models.OperationModel(
+            action=operation.action,
+            started_at=timestamp(operation.started_at),
+            deadline_at=timestamp(operation.deadline_at),
+        )
+        if operation
+        else None,
+        "access_token": record.access_token,
+        "reason": record.reason,
+        "url": f"{about.scheme}://{{port}}-{record.id}.{about.domain}:{about.port}",
+        "domain": about.domain,
+    }
+
+
+def sandbox(record: Sandbox, about: About) -> models.SandboxModel:
+    return models.SandboxModel(**_sandbox_fields(record, about))
+
+
+def resumed(result: Resumed, about: About) -> models.ResumedModel:
+    return models.ResumedModel(**_sandbox_fields(result.sandbox, about), cold=result.cold, lost=list(result.lost))
+
+
+def error(failure: RoostError) -> models.ErrorDetail:
+    return models.ErrorDetail(**error_content(failure))
+
+
+def forked(children: list[Sandbox | RoostError], about: About) -> models.ForkAnswer:
+    return models.ForkAnswer(
+        sandboxes=[sandbox(child, about) for child in children if isinstance(child, Sandbox)],
+        errors=[
+            models.ForkFailure(**{**error_content(child), "index": index})
+            for index, child in enumerate(children)
+            if isinstance(child, RoostError)
+        ],
+    )
+
+
+def slept(results: list[Sandbox | RoostError], about: About) -> models.SleepAllAnswer:
+    return models.SleepAllAnswer(
+        sandboxes=[sandbox(result, about) for result in results if isinstance(result, Sandbox)],
+        errors=[error(result) for result in results if isinstance(result, RoostError)],
+    )
+
+
+def metric(usage: Usage) -> models.MetricModel:
+    return models.MetricModel(
+        at=timestamp(usage.at),
+        cpu_s=usage.cpu_s,
+        memory_bytes=usage.memory_bytes,
+        disk_bytes=usage.disk_bytes,
+        received_bytes=usage.received_bytes,
+        sent_bytes=usage.sent_bytes,
+    )
+
+
+def activity(told: Activity) -> models.ActivityModel:
+    reasons = [
+        models.ReasonModel(kind=reason.kind, detail=reason.detail, since=_maybe(reason.since), until=_maybe(reason.until))
+        for reason in told.awake_because
+    ]
+    return models.ActivityModel(awake=told.awake, awake_because=reasons, sleeps_at=_maybe(told.sleeps_at), then=told.then)
+
+
+def snapshot(record: Snapshot) -> models.SnapshotModel:
+    return models.SnapshotModel(
+        id=record.id,
+        name=record.name,
+        kind=record.kind,
+        purpose=record.purpose,
+        template=record.template,
+        sandbox=record.sandbox,
+        parent=record.parent,
+        created_at=timestamp(record.created_at),
+        memory_bytes=record.memory_bytes,
+    )
+
+
+def template(record: Template) -> models.TemplateModel:
+    return models.TemplateModel(
+        id=record.id,
+        name=record.name,
+        description=record.description,
+        snapshot=record.snapshot,
+        size=_size(record.size),
+        user=record.user,
+        workdir=record.workdir,
+        created_at=timestamp(record.created_at),
+    )
+
+
+def event(happened: Event) -> models.EventModel:
+    return models.EventModel(
+        sequence=happened.sequence,
+        kind=happened.kind,
+        at=timestamp(happened.at),
+        sandbox=happened.sandbox,
+        facts=dict(happened.facts),
+    )
+
+
+def key(record: ApiKey) -> models.KeyModel:
+    return models.KeyModel(id=record.id, name=record.name, hint=record.hint, created_at=timestamp(record.created_at))
+
+
+def node(reports: list[NodeReport]) -> models.NodeModel:
+    """All nodes together; there is one."""
+    warm: dict[str, int] = {}
+    for report in reports:
+        for source, count in report.warm.items():
+            warm[source] = warm.get(source, 0) + count
+    running = sum(presence.alive for report in reports for presence in report.present)
+    return models.NodeModel(
+        sandboxes=models.CountsModel(running=running),
+        snapshots=sum(len(report.snapshots) for report in reports),
+        warm=warm,
+        memory_free_bytes=sum(report.memory_free_bytes for report in reports),
+        disk_free_bytes=sum(report.disk_free_bytes for report in reports),
+        disk_total_bytes=sum(report.disk_total_bytes for report in reports),
+    )

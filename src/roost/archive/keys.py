@@ -1,0 +1,82 @@
+"""Where things stand on the volume. Pure path arithmetic; nothing here touches the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.domain.ids import SandboxId, SnapshotId
+
+MEMORY = "memory"
+ROOT = "root"
+SPEC = "spec.json"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPaths:
+    home: Path
+
+    @property
+    def root(self) -> Path:
+        """Read-only subvolume: the disk."""
+        return self.home / ROOT
+
+    @property
+    def memory(self) -> Path:
+        return self.home / MEMORY
+
+    @property
+    def spec(self) -> Path:
+        """The OCI spec it ran with: it restores only with an equal one."""
+        return self.home / SPEC
+
+    @property
+    def manifest(self) -> Path:
+        return self.home / MANIFEST
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPaths:
+    home: Path
+
+    @property
+    def root(self) -> Path:
+        """Writable subvolume: the live disk."""
+        return self.home / ROOT
+
+    @property
+    def bundle(self) -> Path:
+        return self.home / "bundle"
+
+    @property
+    def spec(self) -> Path:
+        return self.bundle / "config.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.home / "journal.json"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePaths:
+    home: Path
+
+    @property
+    def sandboxes(self) -> Path:
+        return self.home / "sandboxes"
+
+    @property
+    def pool(self) -> Path:
+        """Clones of templates, restored and frozen, that stand for no sandbox yet."""
+        return self.home / "pool"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.home / "snapshots"
+
+    def sandbox(self, id: SandboxId) -> ContainerPaths:
+        return ContainerPaths(self.sandboxes / id)
+
+    def snapshot(self, id: SnapshotId) -> SnapshotPaths:
+        return SnapshotPaths(self.snapshots / id)

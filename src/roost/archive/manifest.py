@@ -1,0 +1,172 @@
+"""The manifest: the proof of a snapshot, written last.
+
+It is written beside its place, synced, and renamed into place; then the directory is synced. Before that moment there is no
+snapshot, after it there is a whole one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from roost.archive.keys import MANIFEST, SnapshotPaths
+from roost.domain.errors import SnapshotDamaged, SnapshotForeign, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
+
+FORMAT = 1
+_CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileProof:
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiskProof:
+    """Which subvolume, at which moment of its history."""
+
+    uuid: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    snapshot: SnapshotId
+    kind: Kind
+    template: str
+    created_at: float
+    engine: str
+    engine_flags: tuple[str, ...]
+    agent: str  # version of the agent inside
+    cpu_features: tuple[str, ...]  # what the guest may have seen and come to rely on
+    size: Size
+    disk: DiskProof
+    sandbox: SandboxId | None = None
+    parent: SnapshotId | None = None
+    files: Mapping[str, FileProof] = field(default_factory=dict)  # relative path -> proof
+    processes: tuple[str, ...] = ()
+    format: int = FORMAT
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(proof.size_bytes for name, proof in self.files.items() if name.startswith("memory/"))
+
+
+def encode(manifest: Manifest) -> bytes:
+    return json.dumps(dataclasses.asdict(manifest), indent=1, sort_keys=True).encode() + b"\n"
+
+
+def decode(snapshot: SnapshotId, data: bytes) -> Manifest:
+    """Raises SnapshotDamaged for what is no manifest, SnapshotForeign for one of a newer Roost."""
+    try:
+        raw = json.loads(data)
+        if raw["format"] > FORMAT:
+            raise SnapshotForeign(snapshot, "manifest format", str(raw["format"]), str(FORMAT))
+        return Manifest(
+            snapshot=SnapshotId(raw["snapshot"]),
+            kind=Kind(raw["kind"]),
+            template=raw["template"],
+            created_at=raw["created_at"],
+            engine=raw["engine"],
+            engine_flags=tuple(raw["engine_flags"]),
+            agent=raw["agent"],
+            cpu_features=tuple(raw["cpu_features"]),
+            size=Size(**raw["size"]),
+            disk=DiskProof(**raw["disk"]),
+            sandbox=SandboxId(raw["sandbox"]) if raw["sandbox"] else None,
+            parent=SnapshotId(raw["parent"]) if raw["parent"] else None,
+            files={name: FileProof(**proof) for name, proof in raw["files"].items()},
+            processes=tuple(raw["processes"]),
+            format=raw["format"],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise SnapshotDamaged(snapshot, MANIFEST, f"cannot be read ({error})") from error
+
+
+def publish(paths: SnapshotPaths, manifest: Manifest) -> None:
+    """The snapshot exists afterwards, whatever crashes. Blocks on the disk."""
+    unborn = paths.manifest.with_suffix(".partial")
+    with unborn.open("wb") as file:
+        file.write(encode(manifest))
+        file.flush()
+        os.fsync(file.fileno())
+    unborn.rename(paths.manifest)
+    sync_directory(paths.home)
+    sync_directory(paths.home.parent)
+
+
+def load(paths: SnapshotPaths, snapshot: SnapshotId) -> Manifest:
+    """Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign. Blocks on the disk."""
+    try:
+        data = paths.manifest.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SnapshotNotFound(snapshot) from error
+    return decode(snapshot, data)
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def prove(path: Path) -> FileProof:
+    """Hashes a file. Blocks; the interpreter lock is free meanwhile."""
+    digest = hashlib.sha256()
+    size = 0
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            digest.update(buffer[:count])
+            size += count
+    return FileProof(size, digest.hexdigest())
+
+
+def sync_file(path: Path) -> None:
+    """The file's bytes are on the disk afterwards. Blocks."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def verify_file(paths: SnapshotPaths, manifest: Manifest, name: str) -> None:
+    """Raises SnapshotDamaged when the file is not the one that was written. Blocks; the interpreter lock is free meanwhile."""
+    expected = manifest.files[name]
+    path = paths.home / name
+    try:
+        if path.stat().st_size != expected.size_bytes:
+            raise SnapshotDamaged(
+                manifest.snapshot, name, f"is {path.stat().st_size} bytes long, {expected.size_bytes} were written"
+            )
+        if prove(path) != expected:
+            raise SnapshotDamaged(
+                manifest.snapshot, name, "does not have the hash that was recorded when it was written"
+            )
+    except OSError as error:
+        raise SnapshotDamaged(manifest.snapshot, name, f"cannot be read ({error.strerror})") from error
+
+
+def check_usable(manifest: Manifest, engine: str, flags: tuple[str, ...], cpu_features: frozenset[str]) -> None:
+    """Whether this memory can run here. Raises SnapshotHasNoMemory, SnapshotForeign. Pure."""
+    if manifest.kind is Kind.DISK:
+        raise SnapshotHasNoMemory(manifest.snapshot)
+    if manifest.engine != engine:
+        raise SnapshotForeign(manifest.snapshot, "engine", manifest.engine, engine)
+    if manifest.engine_flags != flags:
+        raise SnapshotForeign(manifest.snapshot, "engine flags", " ".join(manifest.engine_flags), " ".join(flags))
+    missing = sorted(set(manifest.cpu_features) - cpu_features)
+    if missing:
+        raise SnapshotForeign(manifest.snapshot, "CPU features", ", ".join(missing), "none of them")

@@ -1,0 +1,26 @@
+"""`roost activity`."""
+
+from __future__ import annotations
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, SandboxRef
+from roost.cli.rendering import say, say_json
+from roost.client import calls
+
+
+def activity(sandbox: SandboxRef, as_json: AsJson = False) -> None:
+    """Tell why a sandbox is awake, and when it will sleep."""
+    with connect() as roost:
+        told = roost.run(calls.activity(sandbox))
+    if as_json:
+        say_json(told)
+        return
+    reasons = told.get("awake_because") or []
+    say(f"{sandbox} is {told['state']}" + (", because:" if reasons else "."))
+    for reason in reasons:
+        when = "".join(f" ({word} {reason[word]})" for word in ("since", "until") if reason.get(word))
+        say(f"  {reason['kind']}: {reason['detail']}{when}")
+    if told.get("sleeps_at"):
+        say(f"It sleeps at {told['sleeps_at']} unless something happens.")
+    elif told["state"] == "running":
+        say("It does not sleep by itself as things are.")

@@ -1,0 +1,40 @@
+"""`roost create`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, pairs, seconds
+from roost.cli.progress import waiting
+from roost.cli.rendering import note, say, say_json
+
+
+def create(
+    name: Annotated[str | None, typer.Option("--name", "-n", help="A name of its own, also its host name.")] = None,
+    template: Annotated[str, typer.Option("--template", "-t", help="A template, or a snapshot by id or name.")] = "base",
+    metadata: Annotated[list[str] | None, typer.Option("--metadata", "-m", metavar="KEY=VALUE")] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="KEY=VALUE")] = None,
+    timeout: Annotated[str | None, typer.Option(help="End it after so long (90s, 15m, 2h, 1d).")] = None,
+    on_timeout: Annotated[str | None, typer.Option(help="What its end is: pause or kill.")] = None,
+    idle: Annotated[str | None, typer.Option(help="Let it sleep after so long without activity.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a sandbox and print its id. It runs until told otherwise, unless --timeout or --idle say so."""
+    request = {
+        "name": name,
+        "metadata": pairs(metadata, "metadata") or None,
+        "env": pairs(env, "variable") or None,
+        "timeout_s": seconds(timeout),
+        "on_timeout": on_timeout,
+        "idle_s": seconds(idle),
+    }
+    with connect() as roost, waiting(f"Creating a sandbox from {template}"):
+        record = roost.create(template, **request).record
+    if as_json:
+        say_json(record.raw)
+        return
+    say(record.id)
+    note(f"Try: roost exec {record.name or record.id} -- uname -a")

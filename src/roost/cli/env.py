@@ -1,0 +1,39 @@
+"""`roost env`."""
+
+from __future__ import annotations
+
+import shlex
+
+from roost.cli.options import AsJson
+from roost.cli.rendering import say, say_json
+
+
+def env(as_json: AsJson = False) -> None:
+    """Print the variables that point clients, Roost's and E2B's, to this server: `eval "$(roost env)"`."""
+    variables = variables_of()
+    if as_json:
+        say_json(variables)
+    else:
+        for name, value in variables.items():
+            say(f"export {name}={shlex.quote(value)}")
+
+
+def variables_of() -> dict[str, str]:
+    from urllib.parse import urlsplit
+
+    from roost.client import calls
+    from roost.client.endpoint import find_endpoint
+    from roost.client.roost import Roost
+
+    endpoint = find_endpoint()
+    with Roost(endpoint=endpoint) as roost:
+        domain = roost.run(calls.version())["domain"]
+    port = urlsplit(endpoint.url).port
+    return {
+        "ROOST_URL": endpoint.url,
+        "ROOST_API_KEY": endpoint.key,
+        "E2B_API_URL": endpoint.url,
+        "E2B_SANDBOX_URL": endpoint.url,
+        "E2B_API_KEY": endpoint.key,
+        "E2B_DOMAIN": f"{domain}:{port}" if port else domain,
+    }

@@ -1,0 +1,45 @@
+"""`roost info`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, SandboxRef
+from roost.cli.rendering import age, joined, moment, say_facts, say_json
+
+if TYPE_CHECKING:
+    from roost.client.records import SandboxRecord
+
+
+def info(sandbox: SandboxRef, as_json: AsJson = False) -> None:
+    """Tell all that is known of a sandbox."""
+    with connect() as roost:
+        record = roost.get(sandbox).record
+    if as_json:
+        say_json(record.raw)
+    else:
+        say_facts(facts_of(record))
+
+
+def facts_of(record: SandboxRecord) -> dict[str, str | None]:
+    size = record.raw.get("size") or {}
+    hold = record.raw.get("hold")
+    return {
+        "id": record.id,
+        "name": record.name,
+        "state": record.state,
+        "reason": record.reason,
+        "template": record.template,
+        "parent": record.parent,
+        "snapshot": record.snapshot,
+        "created": f"{moment(record.created_at)} ({age(record.created_at)} ago)",
+        "started": moment(record.started_at) if record.started_at else None,
+        "expires": moment(record.expires_at) if record.expires_at else None,
+        "incarnation": str(record.incarnation),
+        "size": f"{size.get('cpus')} cpus, {size.get('memory_mb')} MB memory, {size.get('disk_mb')} MB disk",
+        "sleeps": joined(record.raw.get("policy") or {}) or None,
+        "held": f"until {hold['until']}: {hold['reason']}" if hold else None,
+        "metadata": joined(record.metadata) or None,
+        "url": record.raw.get("url"),
+    }

@@ -1,0 +1,48 @@
+"""`roost ls`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, pairs
+from roost.cli.rendering import age, note, say_json, say_table
+
+if TYPE_CHECKING:
+    from roost.client.records import SandboxRecord
+
+
+def ls(
+    state: Annotated[list[str] | None, typer.Option("--state", "-s", help="Only those (repeatable).")] = None,
+    template: Annotated[str | None, typer.Option("--template", "-t", help="Only those made from it.")] = None,
+    metadata: Annotated[list[str] | None, typer.Option("--metadata", "-m", metavar="KEY=VALUE")] = None,
+    every: Annotated[bool, typer.Option("--all", "-a", help="The recently dead as well.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List sandboxes, newest first."""
+    from roost.domain.lifecycle import State
+
+    states = list(State) if every else state
+    with connect() as roost:
+        records = list(roost.sandboxes(state=states, template=template, metadata=pairs(metadata, "metadata") or None))
+    if as_json:
+        say_json([record.raw for record in records])
+    elif records:
+        say_table(("ID", "NAME", "STATE", "TEMPLATE", "AGE", "SLEEPS"), (_row(record) for record in records))
+    else:
+        note("No sandboxes. `roost create` makes one.")
+
+
+def _row(record: SandboxRecord) -> tuple[str, ...]:
+    policy = record.raw.get("policy") or {}
+    idle_s = policy.get("idle_s")
+    sleeps = f"idle {idle_s:g}s" if idle_s else "-"
+    if record.expires_at is not None and record.state == "running":
+        from datetime import UTC, datetime
+
+        sleeps = f"{policy.get('on_timeout', 'pause')} in {age(datetime.now(UTC), record.expires_at)}"
+    if record.state == "dead":
+        sleeps = record.reason or "-"
+    return (record.id, record.name or "-", record.state, record.template, age(record.created_at), sleeps)

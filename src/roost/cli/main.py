@@ -1,0 +1,165 @@
+"""`roost`: finds the verb that was asked for and runs it.
+
+Only the verb's own module is imported, because the command line is started often: once for each command of an agent.
+Exit codes: 0 success, 1 an error of Roost's (told on stderr), 2 wrong usage, 130 interrupted; `exec` and `shell` pass
+on their command's."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+SANDBOXES = "Sandboxes"
+INSIDE = "Inside a sandbox"
+WATCHING = "Watching"
+SERVER = "The server"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    module: str
+    function: str
+    panel: str
+    group: str = ""  # reached as `roost GROUP FUNCTION`
+    keeps_words: bool = False  # what follows the sandbox is a command of the user's, not options of ours
+
+
+VERBS: dict[str, Verb] = {
+    "create": Verb("create", "create", SANDBOXES),
+    "ls": Verb("ls", "ls", SANDBOXES),
+    "info": Verb("info", "info", SANDBOXES),
+    "update": Verb("update", "update", SANDBOXES),
+    "pause": Verb("pause", "pause", SANDBOXES),
+    "resume": Verb("resume", "resume", SANDBOXES),
+    "snapshot": Verb("snapshot", "snapshot", SANDBOXES),
+    "snapshots": Verb("snapshots", "snapshots", SANDBOXES),
+    "fork": Verb("fork", "fork", SANDBOXES),
+    "extend": Verb("extend", "extend", SANDBOXES),
+    "hold": Verb("hold", "hold", SANDBOXES),
+    "kill": Verb("kill", "kill", SANDBOXES),
+    "templates": Verb("templates", "templates", SANDBOXES),
+    "exec": Verb("exec", "exec_", INSIDE, keeps_words=True),
+    "attach": Verb("attach", "attach", INSIDE),
+    "shell": Verb("shell", "shell", INSIDE),
+    "cp": Verb("cp", "cp", INSIDE),
+    "logs": Verb("logs", "logs", WATCHING),
+    "events": Verb("events", "events", WATCHING),
+    "activity": Verb("activity", "activity", WATCHING),
+    "top": Verb("top", "top", WATCHING),
+    "up": Verb("up", "up", SERVER),
+    "down": Verb("down", "down", SERVER),
+    "status": Verb("status", "status", SERVER),
+    "env": Verb("env", "env", SERVER),
+    "setup": Verb("setup", "setup", SERVER),
+    "doctor": Verb("doctor", "doctor", SERVER),
+    "config": Verb("config", "show", SERVER, group="config"),
+}
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
+        sys.stdout.write(f"roost {installed_version()}\n")
+        return
+    sys.exit(run(arguments))
+
+
+def installed_version() -> str:
+    from importlib.metadata import version
+
+    return version("roost")
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line and returns its exit code."""
+    _spare_httpx_its_own_command_line()
+    import typer
+
+    from roost.domain.errors import RoostError
+
+    try:
+        asked = next((word for word in arguments if not word.startswith("-")), None)
+        app = build(asked)
+        result = app(arguments, prog_name="roost", standalone_mode=False)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except RoostError as error:
+        sys.stderr.write(f"roost: {error.message}\n")
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does. Nothing more may be written, not even by the interpreter at
+        # its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        show = getattr(error, "show", None)  # a usage error: Typer does not offer its class for catching
+        if show is None:
+            raise
+        show()
+        return int(getattr(error, "exit_code", 2))
+    return result if isinstance(result, int) else 0
+
+
+def build(asked: str | None = None) -> Any:
+    """The application: with the one verb that was asked for, or with all of them when there is none such (to list
+    them)."""
+    import typer
+
+    app = typer.Typer(
+        name="roost",
+        help="Computers for AI agents: they sleep with their memory, wake where they left off, fork and roll back.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def roost(
+        version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit."),
+    ) -> None:
+        """Computers for AI agents: they sleep with their memory, wake where they left off, fork and roll back."""
+
+    for name in [asked] if asked in VERBS else VERBS:
+        _register(app, name, VERBS[name])
+    return app
+
+
+def _register(app: Any, name: str, verb: Verb) -> None:
+    module = importlib.import_module(f"roost.cli.{verb.module}")
+    function = getattr(module, verb.function)
+    if verb.keeps_words:
+        from roost.cli.words import WordsCommand
+
+        app.command(name, cls=WordsCommand, rich_help_panel=verb.panel)(function)
+    elif verb.group:
+        app.add_typer(_group(function, verb), name=name, rich_help_panel=verb.panel)
+    elif hasattr(function, "registered_commands"):
+        app.add_typer(function, name=name, rich_help_panel=verb.panel)
+    else:
+        app.command(name, rich_help_panel=verb.panel)(function)
+
+
+def _group(function: Any, verb: Verb) -> Any:
+    """A verb of two words: a group that is listed under its one function's first sentence."""
+    import typer
+
+    group = typer.Typer(help=(function.__doc__ or "").partition(": ")[0] + ".", no_args_is_help=True)
+    group.callback()(lambda: None)
+    group.command(verb.function)(function)
+    return group
+
+
+def _spare_httpx_its_own_command_line() -> None:
+    """httpx imports a command line of its own (with click, pygments and most of rich) if it can: more than half of its
+    start-up time. A module that is None counts as not installed, which httpx is prepared for."""
+    sys.modules.setdefault("httpx._main", None)  # pyright: ignore[reportArgumentType]
+
+
+if __name__ == "__main__":
+    main()

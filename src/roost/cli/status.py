@@ -1,0 +1,44 @@
+"""`roost status`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from roost.cli.options import AsJson
+from roost.cli.rendering import joined, say_facts, say_json, volume
+
+if TYPE_CHECKING:
+    from roost.client.roost import Roost
+
+
+def status(as_json: AsJson = False) -> None:
+    """Tell how the server is: address, pid, home, versions, what it holds."""
+    from roost.cli.connection import connect
+
+    with connect() as roost:
+        told = look(roost)
+    if as_json:
+        say_json(told)
+        return
+    node = told["node"]
+    say_facts(
+        {
+            "address": told["url"],
+            "pid": str(told["pid"]),
+            "home": told["home"],
+            "version": told["version"],
+            "engine": told.get("engine"),
+            "agent": told.get("agent"),
+            "sandboxes": joined(node["sandboxes"]) or "none",
+            "snapshots": str(node["snapshots"]),
+            "ready": ", ".join(f"{count} of {name}" for name, count in node["warm"].items()) or "none kept",
+            "memory": f"{volume(node['memory_free_bytes'])} free",
+            "disk": f"{volume(node['disk_free_bytes'])} free of {volume(node['disk_total_bytes'])}",
+        }
+    )
+
+
+def look(roost: Roost) -> dict[str, Any]:
+    from roost.client import calls
+
+    return {"url": roost.endpoint.url, **roost.run(calls.version()), "node": roost.run(calls.node())}

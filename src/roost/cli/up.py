@@ -1,0 +1,145 @@
+"""`roost up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roost.cli.rendering import say
+from roost.domain.errors import Conflict, Fault, TimedOut
+
+if TYPE_CHECKING:
+    from roost.settings import Settings
+
+STARTS_WITHIN_S = 900.0  # the first start builds the templates
+TAIL_BYTES = 4000
+
+Home = Annotated[Path | None, typer.Option("--home", help="The directory that holds everything of this Roost.")]
+
+
+def up(
+    home: Home = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Sandboxes are reached at <port>-<sandbox>.<domain>.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Serve in the background.")] = False,
+    ready_fd: Annotated[int | None, typer.Option("--ready-fd", hidden=True)] = None,
+) -> None:
+    """Make this machine ready, if it is not, and serve. Ctrl-C ends the server; sandboxes live on until the next
+    one."""
+    from roost.settings import Settings
+
+    settings = Settings.load(home=home, host=host, port=port, domain=domain)
+    _refuse_second(settings)
+    if detach:
+        _install(settings)
+        _serve_in_background(settings, {"--host": host, "--port": port, "--domain": domain})
+    else:
+        _serve(settings, _install(settings), ready_fd)
+
+
+def _refuse_second(settings: Settings) -> None:
+    from roost.cli.machine import find_running, is_locked
+
+    if not is_locked(settings.home):
+        return
+    running = find_running(settings.home)
+    who = f"at {running.url} (pid {running.pid})" if running else "and is still starting"
+    raise Conflict(
+        "already_running",
+        f"A server runs on {settings.home} already, {who}. `roost down` ends it; another home makes a second one (--home).",
+        home=str(settings.home),
+    )
+
+
+def _install(settings: Settings) -> Any:
+    from rich.console import Console
+
+    from roost.setup.boards import show_progress
+    from roost.setup.installation import install
+
+    with show_progress(Console(stderr=True, highlight=False)) as board:
+        return install(settings, board)
+
+
+def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
+    import anyio
+
+    from roost import wiring
+
+    def on_ready(info: wiring.ServerInfo) -> None:
+        if ready_fd is not None:
+            os.write(ready_fd, json.dumps({"url": info.url, "pid": info.pid, "key": info.key}).encode())
+            os.close(ready_fd)
+        else:
+            greet(info.url, info.key, settings.home)
+            say("\nCtrl-C ends the server; sandboxes live on.")
+            sys.stdout.flush()
+
+    async def serve() -> None:
+        await wiring.serve(settings, installation, on_ready=on_ready)
+
+    anyio.run(serve, backend_options={"use_uvloop": True})
+
+
+def _serve_in_background(settings: Settings, options: dict[str, Any]) -> None:
+    """Starts a server that outlives us and waits until it serves: it writes to a pipe when it does, or ends and closes
+    it."""
+    reader, writer = os.pipe()
+    words = [sys.executable, "-m", "roost.cli.main", "up", "--home", str(settings.home), "--ready-fd", str(writer)]
+    words += [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    log = settings.home / "server.log"
+    with log.open("ab") as out:
+        started_at = out.tell()
+        child = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, pass_fds=(writer,)
+        )
+    os.close(writer)
+    try:
+        ready, _, _ = select.select([reader], [], [], STARTS_WITHIN_S)
+        told = os.read(reader, 65536) if ready else None
+    finally:
+        os.close(reader)
+    if told:
+        info = json.loads(told)
+        greet(info["url"], info["key"], settings.home)
+        say("\n`roost down` ends the server; sandboxes live on.")
+        return
+    if told is None:
+        raise TimedOut(
+            "server_does_not_start",
+            f"The server (pid {child.pid}) does not serve after {STARTS_WITHIN_S:g} s; it goes on trying. Its log: {log}.",
+            pid=child.pid,
+        )
+    child.wait()
+    raise Fault("server_ended", f"The server ended while it started. The end of its log, {log}:\n{_tail(log, started_at)}")
+
+
+def _tail(log: Path, start: int) -> str:
+    with log.open("rb") as content:
+        content.seek(max(start, content.seek(0, os.SEEK_END) - TAIL_BYTES))
+        return content.read().decode(errors="replace").strip()
+
+
+def greet(url: str, key: str, home: Path) -> None:
+    """The address, the key, and what to try next."""
+    from roost.client.endpoint import DEFAULT_HOME
+
+    command = "roost" if shutil.which("roost") else shlex.quote(os.path.relpath(Path(sys.executable).parent / "roost"))
+    say(f"Roost serves at {url}")
+    say(f"API key         {key}")
+    say("\nTry, in another terminal:")
+    if home != DEFAULT_HOME:
+        say(f"  export ROOST_HOME={shlex.quote(str(home))}")
+    say(f"  {command} create --name demo")
+    say(f"  {command} exec demo -- python3 -c 'print(6 * 7)'")
+    say(f"  {command} pause demo && {command} resume demo")

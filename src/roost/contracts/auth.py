@@ -1,0 +1,13 @@
+"""Who is asking."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from roost.domain.team import Principal
+
+
+class Authenticator(Protocol):
+    async def identify(self, credential: str) -> Principal:
+        """The principal the credential stands for. Raises Unauthenticated. Must not tell valid from invalid by its timing."""
+        ...

@@ -1,0 +1,89 @@
+"""Nodes, as control sees them. `local` runs the one node in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from roost.domain.ids import NodeId, SnapshotId
+from roost.domain.node import (
+    CaptureOrder,
+    Captured,
+    CreateOrder,
+    Departure,
+    KillOrder,
+    NodeReport,
+    Placed,
+    ResumeOrder,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Warmth:
+    """How many clones of a snapshot to keep restored and frozen."""
+
+    snapshot: SnapshotId
+    count: int
+
+
+class Node(Protocol):
+    """Makes it so. Every order is idempotent by `(sandbox, incarnation)`: repeated, it finishes what a crash left or returns what
+    is already true. Two orders for one sandbox never run at once: the second waits for the first."""
+
+    async def create(self, order: CreateOrder) -> Placed:
+        """A clone of the source runs, limited, firewalled, with its identity, reachable at the address. On failure nothing of it is
+        left. Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign, SnapshotHasNoMemory, NodeFull, EngineFailed, GuestUnreachable."""
+        ...
+
+    async def pause(self, order: CaptureOrder) -> Captured:
+        """The snapshot's manifest is on disk and the source stands still, frozen, not yet killed: control commits *paused*, then orders
+        `kill(asleep=True)`. Cancelled or failed before the manifest the source runs on as if nothing had been.
+        Raises SandboxLost when its process is gone, NodeFull, EngineFailed."""
+        ...
+
+    async def resume(self, order: ResumeOrder) -> Placed:
+        """The sandbox runs where the snapshot left it. A source that is still frozen from its pause is thawed instead of restored.
+        Proof of the image is complete before it returns. On failure the snapshot is untouched. Raises as create."""
+        ...
+
+    async def snapshot(self, order: CaptureOrder) -> Captured:
+        """The snapshot's manifest is on disk and the source runs on; it stood still only while memory and disk were taken.
+        Raises as pause."""
+        ...
+
+    async def kill(self, order: KillOrder) -> None:
+        """Process, root, slot and cgroup of the sandbox are gone, of this incarnation and older ones; a newer one is left alone.
+        May be called twice. With `asleep` the slot is kept for a while."""
+        ...
+
+    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
+        """A disk snapshot made of a root filesystem archive (tar), to boot from cold. May be called twice."""
+        ...
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        """Manifest first, then images and subvolume are gone. May be called twice."""
+        ...
+
+    async def report(self) -> NodeReport:
+        """What is there now, found by looking, not from memory of orders, with meter readings. Cheap: no process is spawned."""
+        ...
+
+    def departures(self) -> AsyncIterator[Departure]:
+        """Processes that ended unasked, as they end. One reader."""
+        ...
+
+    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
+        """From now on so many clones of each are kept ready; others are let go. Returns at once."""
+        ...
+
+
+class Cluster(Protocol):
+    async def nodes(self) -> list[NodeId]:
+        """The nodes that take orders now."""
+        ...
+
+    def node(self, id: NodeId) -> Node:
+        """Raises NotFound for a node that never was."""
+        ...

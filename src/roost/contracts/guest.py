@@ -1,0 +1,30 @@
+"""The agent inside, as the node talks to it: by the slot's address."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from roost.domain.node import Identity
+
+
+class Guest(Protocol):
+    async def ready(self, address: str, timeout_s: float) -> None:
+        """The agent at the address answers. Raises GuestUnreachable after the timeout."""
+        ...
+
+    async def init(self, address: str, identity: Identity) -> None:
+        """The agent took its identity. May be called twice. Raises GuestUnreachable."""
+        ...
+
+    async def before_checkpoint(self, address: str) -> None:
+        """Nothing of the node's is half-served. Raises GuestUnreachable."""
+        ...
+
+    async def after_restore(self, address: str, identity: Identity) -> None:
+        """Clock, entropy, host name and, for a fresh identity, machine-id and tokens are right. Raises GuestUnreachable."""
+        ...
+
+    async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
+        """Runs a shell command to its end: exit code and output (bounded, the tail is kept). Used to build templates.
+        Raises GuestUnreachable."""
+        ...

@@ -1,0 +1,29 @@
+"""Who moved bytes when: kept by the edge, read by those who decide about sleep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from roost.domain.ids import SandboxId
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The traffic of one sandbox as the edge saw it."""
+
+    last_byte_at: float | None = None
+    open_connections: int = 0
+    requests: int = 0
+    received_bytes: int = 0  # by the sandbox
+    sent_bytes: int = 0
+
+
+class Ledger(Protocol):
+    def traffic(self, sandbox: SandboxId) -> Traffic:
+        """What is known; a sandbox never seen has the empty record. Never blocks."""
+        ...
+
+    def forget(self, sandbox: SandboxId) -> None:
+        """Drops what is kept of a dead sandbox. May be called twice."""
+        ...

@@ -1,0 +1,36 @@
+"""How the edge learns where a sandbox is, and wakes it. The edge keeps no truth of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from roost.domain.ids import SandboxId, TeamId
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a sandbox is now and who may talk to it."""
+
+    sandbox: SandboxId
+    team: TeamId
+    incarnation: int
+    address: str | None  # None: asleep, or between two states
+    access_token: str
+    wakes: bool  # traffic may wake it
+
+
+class Routes(Protocol):
+    def locate(self, sandbox: str) -> Route | None:
+        """The route now, by id or None when there is no such living sandbox. Never blocks: answered from memory."""
+        ...
+
+    async def wake(self, sandbox: SandboxId, why: str) -> Route:
+        """The sandbox runs and the route has its address. Calls at the same time share one flight.
+        Raises SandboxNotFound, SandboxDead, TimedOut, Unavailable, or what resume raises."""
+        ...
+
+    def changes(self) -> AsyncIterator[Route]:
+        """Every change of a route from now on; address None when it sleeps or ends. For cutting or parking open connections."""
+        ...

@@ -1,0 +1,69 @@
+"""The engine that isolates: what a node needs of it. A container here is one OCI container holding one sandbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a driver can do, as data."""
+
+    engine: str  # name and exact version: an image restores only on the same
+    flags: tuple[str, ...]  # those that must be equal at restore
+    memory: bool  # can checkpoint and restore memory
+    connections: bool  # established TCP connections survive
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    alive: bool
+    pid: int | None
+
+
+class Runtime(Protocol):
+    """All methods may be called twice with the same arguments; a container is named by an id of the caller's."""
+
+    def capabilities(self) -> Capabilities:
+        """What this driver can do. Never blocks, never changes while the server runs."""
+        ...
+
+    async def start(self, container: str, bundle: Path) -> None:
+        """A cold boot: the bundle's process runs. Raises EngineFailed; then nothing of the container is left."""
+        ...
+
+    async def restore(self, container: str, bundle: Path, image: Path) -> None:
+        """The container runs on where the image left off, in the bundle's namespaces, cgroup and root.
+        Raises EngineFailed; then nothing of the container is left."""
+        ...
+
+    async def freeze(self, container: str) -> None:
+        """No guest instruction runs afterwards; its network stack still answers. Raises SandboxLost when it is gone."""
+        ...
+
+    async def thaw(self, container: str) -> None:
+        """Runs again. Raises SandboxLost when it is gone."""
+        ...
+
+    async def checkpoint(self, container: str, into: Path) -> None:
+        """The memory of a frozen container is written into the empty directory `into` (not synced) and the container is still frozen.
+        Raises EngineFailed (container still frozen, `into` to be thrown away) or SandboxLost."""
+        ...
+
+    async def kill(self, container: str) -> None:
+        """Neither process nor state of the container is left. May be called for one that never was."""
+        ...
+
+    async def inspect(self, container: str) -> Inspection:
+        """Whether it lives, by looking at the process. Cheap: no process is spawned."""
+        ...
+
+    async def processes(self, container: str) -> tuple[str, ...]:
+        """Command lines of the guest's processes; empty where it cannot be told."""
+        ...
+
+    async def wait(self, container: str) -> None:
+        """Returns when the container's process has ended. Does not poll."""
+        ...

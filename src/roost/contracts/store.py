@@ -1,0 +1,121 @@
+"""Where records live. One SQL database; records are the domain's own dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import SandboxId, TeamId
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
+from roost.domain.snapshot import Snapshot
+from roost.domain.team import ApiKey
+from roost.domain.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A create that was asked for under a key: asking again gets the same sandbox."""
+
+    id: str  # "<team>/<key>"
+    digest: str  # of the request
+    sandbox: SandboxId
+    created_at: float
+    revision: int = 0
+
+
+Record = Sandbox | Snapshot | Template | ApiKey | Idempotency
+R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Conditions are ANDed. Fields are the record's own, indexed by the driver where they are asked for often.
+
+    Order is `(created_at, id)`, newest first unless `oldest_first`; `after` is the `(created_at, id)` of the last row of the
+    page before, so that paging is stable while rows come and go.
+    """
+
+    equal: Mapping[str, Any] = field(default_factory=dict)  # None matches null
+    one_of: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)  # sandboxes: every pair must be there
+    created_from: float | None = None
+    due_before: float | None = None  # sandboxes: expires_at at or before, in a state that can expire
+    after: tuple[float, str] | None = None
+    oldest_first: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    team: TeamId | None = None
+    sandbox: SandboxId | None = None
+    kinds: tuple[EventKind, ...] = ()
+    after: int = 0  # sequence
+    before: int | None = None
+    newest_first: bool = False
+    limit: int = 100
+
+
+class Transaction(Protocol):
+    """One unit of change: all of it or none. Serialisable; a reader inside sees its own writes."""
+
+    async def get(self, kind: type[R], id: str) -> R | None:
+        """The record, or None."""
+        ...
+
+    async def find(self, kind: type[R], query: Query) -> list[R]:
+        """The records that match, in the query's order. Cost follows the answer, not the table."""
+        ...
+
+    async def put(self, record: R, *, expect_revision: int | None) -> R:
+        """Writes the record and returns it with its new revision (old + 1). `expect_revision=None` means it must not exist yet.
+        Raises StaleRevision when the stored revision differs (or the record exists, or is gone)."""
+        ...
+
+    async def delete(self, kind: type[R], id: str) -> bool:
+        """Gone afterwards. True if it was there. May be called twice."""
+        ...
+
+    async def append(self, event: Event) -> Event:
+        """Adds an event and returns it with its sequence. Subscribers see it only after the commit."""
+        ...
+
+
+class Store(Protocol):
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Commits when the block ends, rolls back when it raises. After a commit returned, a crash of process or machine keeps it.
+        Raises Unavailable when the database cannot be written (full disk, locked for longer than the busy timeout)."""
+        ...
+
+    async def events(self, query: EventQuery) -> list[Event]:
+        """Committed events in order of sequence (or reversed)."""
+        ...
+
+    async def wait_for_event(self, after: int) -> int:
+        """Returns the newest sequence once one beyond `after` is committed, at once if there is one."""
+        ...
+
+    async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
+        """Keeps metering samples. Repeating a sample (same `at`) changes nothing."""
+        ...
+
+    async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
+        """Samples with start <= at <= end, oldest first."""
+        ...
+
+    async def forget_usage(self, before: float) -> None:
+        """Drops samples older than that."""
+        ...
+
+    async def migrate(self) -> None:
+        """The schema is the newest afterwards. May be called twice; from any earlier version. Raises Fault when the database is
+        from a newer Roost."""
+        ...
+
+    async def close(self) -> None:
+        """Releases connections. May be called twice."""
+        ...

@@ -1,0 +1,154 @@
+"""Where every living sandbox is, in memory: the edge asks on each request and never waits for the database.
+
+`RouteTable` is written by whoever committed a change, right after the commit. `Directory` is the same table as the edge sees it:
+the `Routes` contract, with waking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+from weakref import WeakSet
+
+import anyio
+
+from roost.contracts.clock import Clock
+from roost.contracts.routes import Route
+from roost.control.deadline import run_until
+from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
+from roost.domain.ids import SandboxId
+from roost.domain.lifecycle import LIVING, State
+from roost.domain.sandbox import Sandbox
+
+REACHABLE = frozenset({State.RUNNING, State.SNAPSHOTTING})
+"""States in which traffic is let through. While it falls asleep traffic waits: it would meet a frozen guest."""
+
+ENDED = frozenset(State) - LIVING | {State.KILLING}
+"""States that lead nowhere but to the end: connections are cut."""
+
+
+class Waker(Protocol):
+    async def ensure_running(self, sandbox: SandboxId, why: str) -> Sandbox: ...
+
+
+class RouteTable:
+    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, Route] = {}
+        self._revisions: dict[str, int] = {}
+        self._addresses: dict[str, tuple[int, str]] = {}
+        self._watchers: WeakSet[Changes] = WeakSet()
+
+    def put(self, record: Sandbox, address: str | None = None) -> None:
+        """The record was committed. `address` is where this incarnation answers, if that is news."""
+        if address is not None:
+            self._addresses[record.id] = (record.incarnation, address)
+        if record.revision < self._revisions.get(record.id, 0):
+            return
+        if record.state in ENDED:
+            self._drop(record)
+            return
+        self._revisions[record.id] = record.revision
+        route = Route(
+            sandbox=record.id,
+            team=record.team,
+            incarnation=record.incarnation,
+            address=self._address(record),
+            access_token=record.access_token,
+            wakes=record.policy.wake_on_traffic,
+        )
+        if self._routes.get(record.id) != route:
+            self._routes[record.id] = route
+            self._announce(route)
+
+    def locate(self, sandbox: str) -> Route | None:
+        return self._routes.get(sandbox)
+
+    def forget(self, sandbox: SandboxId) -> None:
+        """The record is gone from the store too."""
+        self._revisions.pop(sandbox, None)
+
+    def changes(self) -> Changes:
+        watcher = Changes()
+        self._watchers.add(watcher)
+        return watcher
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def _address(self, record: Sandbox) -> str | None:
+        incarnation, address = self._addresses.get(record.id, (0, ""))
+        return address if record.state in REACHABLE and incarnation == record.incarnation else None
+
+    def _drop(self, record: Sandbox) -> None:
+        self._revisions[record.id] = record.revision  # kept until forgotten: a late write must not bring it back
+        self._addresses.pop(record.id, None)
+        if route := self._routes.pop(record.id, None):
+            self._announce(Route(route.sandbox, route.team, record.incarnation, None, route.access_token, wakes=False))
+
+    def _announce(self, route: Route) -> None:
+        for watcher in self._watchers:
+            watcher.add(route)
+
+
+class Changes:
+    """A stream of changed routes for one reader. Changes not yet read are merged by sandbox, so a slow reader keeps at most
+    one for each and always ends up with the newest."""
+
+    def __init__(self) -> None:
+        self._pending: dict[SandboxId, Route] = {}
+        self._news = anyio.Event()
+
+    def add(self, route: Route) -> None:
+        self._pending.pop(route.sandbox, None)
+        self._pending[route.sandbox] = route
+        self._news.set()
+
+    def __aiter__(self) -> AsyncIterator[Route]:
+        return self
+
+    async def __anext__(self) -> Route:
+        while not self._pending:
+            self._news = anyio.Event()
+            await self._news.wait()
+        return self._pending.pop(next(iter(self._pending)))
+
+
+class Directory:
+    """The `Routes` contract on the table of this process."""
+
+    def __init__(self, *, table: RouteTable, waker: Waker, clock: Clock, deadline_s: float = 60.0) -> None:
+        self._table = table
+        self._waker = waker
+        self._clock = clock
+        self._deadline_s = deadline_s
+
+    def locate(self, sandbox: str) -> Route | None:
+        return self._table.locate(sandbox)
+
+    def changes(self) -> AsyncIterator[Route]:
+        return self._table.changes()
+
+    async def wake(self, sandbox: SandboxId, why: str) -> Route:
+        scope = anyio.CancelScope()
+        awake = await run_until(
+            self._clock,
+            self._clock.now() + self._deadline_s,
+            lambda: self._waker.ensure_running(sandbox, why),
+            scope=scope,
+            stop=scope.cancel,
+        )
+        if awake is None:
+            raise TimedOut(
+                "wake_timed_out",
+                f"Sandbox {sandbox} did not wake within {self._deadline_s:g} s. It is still waking; try again in a moment.",
+                sandbox=sandbox,
+                limit_s=self._deadline_s,
+            )
+        route = self._table.locate(sandbox)
+        if route is None:
+            raise SandboxNotFound(sandbox)
+        if route.address is None:
+            raise Unavailable("asleep_again", f"Sandbox {sandbox} woke and fell asleep again. Try again.", sandbox=sandbox)
+        return route

@@ -1,0 +1,112 @@
+"""What is written beside the record when a move ends: events, the snapshot's entry, and what is to be swept away afterwards.
+
+Pure but for `retire`, which reads and deletes inside the transaction it is handed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from roost.contracts.store import Idempotency, Query, Transaction
+from roost.domain.errors import RoostError
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import SnapshotId
+from roost.domain.lifecycle import Action, State
+from roost.domain.node import Captured, KillOrder, Placed
+from roost.domain.sandbox import Operation, Sandbox
+from roost.domain.snapshot import Kind, Purpose, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a node no longer needs to keep. Should the server die before they are swept, the keeper finds them."""
+
+    kill: KillOrder | None = None
+    snapshots: tuple[SnapshotId, ...] = ()
+
+
+def snapshot_record(record: Sandbox, operation: Operation, captured: Captured) -> Snapshot:
+    made_by_caller = Purpose.FORK if operation.for_fork else Purpose.KEPT
+    return Snapshot(
+        id=captured.snapshot,
+        team=record.team,
+        node=record.node,
+        kind=captured.kind,
+        purpose=Purpose.SLEEP if operation.action is Action.PAUSE else made_by_caller,
+        template=record.template,
+        created_at=captured.created_at,
+        sandbox=record.id,
+        parent=record.snapshot or record.origin,
+        name=operation.name,
+        memory_bytes=captured.memory_bytes,
+        size=record.size,
+        user=record.user,
+        workdir=record.workdir,
+    )
+
+
+def success_event(record: Sandbox, operation: Operation, result: Placed | Captured | None, now: float) -> Event | None:
+    """`record` as it is after the move. A snapshot made for a fork is no event of its own: the fork is."""
+    facts: dict[str, str | int | float | bool | None] = {"why": operation.why}
+    if isinstance(result, Placed):
+        facts |= {"cold": result.cold, "incarnation": record.incarnation}
+    if isinstance(result, Captured):
+        memory = result.kind is Kind.MEMORY
+        facts |= {"snapshot": result.snapshot, "memory": memory, "frozen_s": round(result.frozen_s, 3)}
+    match operation.action:
+        case Action.CREATE:
+            facts |= {"template": record.template, "name": record.name, "parent": record.parent}
+            kind = EventKind.CREATED if record.incarnation == 1 else EventKind.WOKE
+        case Action.RESUME:
+            kind = EventKind.WOKE
+        case Action.PAUSE:
+            kind = EventKind.PAUSED
+        case Action.SNAPSHOT:
+            if operation.for_fork:
+                return None
+            facts |= {"name": operation.name}
+            kind = EventKind.SNAPSHOTTED
+        case Action.KILL | Action.EXIT | Action.LOSE:
+            return died_event(record, now)
+        case _:
+            assert_never(operation.action)
+    return Event(kind, record.team, now, record.id, facts)
+
+
+def failed_event(record: Sandbox, action: Action, error: RoostError, now: float) -> Event:
+    facts = {"action": str(action), "code": error.code, "reason": error.message, "state": str(record.state)}
+    return Event(EventKind.FAILED, record.team, now, record.id, facts)
+
+
+def died_event(record: Sandbox, now: float) -> Event:
+    return Event(EventKind.DIED, record.team, now, record.id, {"reason": record.reason})
+
+
+def rewound_event(record: Sandbox, *, cold: bool, now: float) -> Event:
+    facts = {"reason": record.reason, "snapshot": record.snapshot, "cold": cold}
+    return Event(EventKind.REWOUND, record.team, now, record.id, facts)
+
+
+async def retire(transaction: Transaction, record: Sandbox) -> tuple[SnapshotId, ...]:
+    """Deletes the entries of snapshots that `record`, as just written, made pointless: older sleeps of it. One that a sandbox is
+    being created from stays for the keeper to collect."""
+    sleeps = await transaction.find(Snapshot, Query(equal={"sandbox": record.id, "purpose": Purpose.SLEEP}))
+    retired: list[SnapshotId] = []
+    for snapshot in sleeps:
+        if snapshot.id != record.snapshot and not await is_being_cloned(transaction, snapshot.id):
+            await transaction.delete(Snapshot, snapshot.id)
+            retired.append(snapshot.id)
+    return tuple(retired)
+
+
+async def is_being_cloned(transaction: Transaction, snapshot: SnapshotId) -> bool:
+    """Whether a sandbox is being created from it right now. Once created, a clone needs its origin no longer."""
+    query = Query(equal={"state": State.CREATING, "origin": snapshot}, limit=1)
+    return bool(await transaction.find(Sandbox, query))
+
+
+async def free_idempotency_key(transaction: Transaction, record: Sandbox) -> None:
+    """A create that failed made nothing: its key may be used again."""
+    for used in await transaction.find(Idempotency, Query(equal={"sandbox": record.id})):
+        await transaction.delete(Idempotency, used.id)

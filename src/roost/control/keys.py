@@ -1,0 +1,88 @@
+"""API keys: made, shown once, kept as digests; and whom a credential stands for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from roost.contracts.clock import Clock
+from roost.contracts.store import Query, Store
+from roost.domain import ids
+from roost.domain.errors import Invalid, NotFound, Unauthenticated
+from roost.domain.ids import TeamId
+from roost.domain.team import DEFAULT_TEAM, ApiKey, Principal, key_digest
+
+MOST_CACHED = 1024
+LONGEST_CREDENTIAL = 512
+
+
+class Keys:
+    """Also the `Authenticator`. Known digests are remembered until their key is revoked; unknown ones are looked up each time, so
+    that a key works as soon as it is made."""
+
+    def __init__(self, *, store: Store, clock: Clock, random: ids.Random) -> None:
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._known: OrderedDict[str, Principal] = OrderedDict()
+
+    async def ensure_first(self) -> str | None:
+        """Makes a key if there is none at all and returns its secret, which is kept nowhere; None if there is one."""
+        async with self._store.transaction() as transaction:
+            if await transaction.find(ApiKey, Query(limit=1)):
+                return None
+            key, secret = self._new(DEFAULT_TEAM, "first")
+            await transaction.put(key, expect_revision=None)
+        return secret
+
+    async def create(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
+        """A new key and its secret, shown this once."""
+        if not 0 < len(name) <= 100:
+            raise Invalid("key_name_invalid", "A key's name has 1 to 100 characters.", name=name[:100])
+        key, secret = self._new(team, name)
+        async with self._store.transaction() as transaction:
+            return await transaction.put(key, expect_revision=None), secret
+
+    async def list(self, team: TeamId) -> tuple[ApiKey, ...]:
+        async with self._store.transaction() as transaction:
+            return tuple(await transaction.find(ApiKey, Query(equal={"team": team})))
+
+    async def revoke(self, team: TeamId, id: str) -> None:
+        """From now on it opens nothing. Raises NotFound."""
+        async with self._store.transaction() as transaction:
+            key = await transaction.get(ApiKey, id)
+            if key is None or key.team != team:
+                raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
+            await transaction.delete(ApiKey, id)
+        self._known.pop(key.digest, None)
+
+    async def identify(self, credential: str) -> Principal:
+        """Looks keys up by digest: how long that takes says nothing about a secret."""
+        digest = key_digest(credential[:LONGEST_CREDENTIAL])
+        if principal := self._known.get(digest):
+            return principal
+        async with self._store.transaction() as transaction:
+            found = await transaction.find(ApiKey, Query(equal={"digest": digest}, limit=1))
+            if found:
+                # Inside the transaction: a revocation that follows finds it here to remove.
+                self._known[digest] = Principal(found[0].team, found[0].id)
+        while len(self._known) > MOST_CACHED:
+            self._known.popitem(last=False)
+        if not found:
+            raise Unauthenticated(
+                "key_unknown",
+                "The API key is not one of this server's. The first one is in the file `key` of its home directory;"
+                " `roost env` prints it.",
+            )
+        return Principal(found[0].team, found[0].id)
+
+    def _new(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
+        secret = ids.new_api_key(self._random)
+        key = ApiKey(
+            id=ids.new_key_id(self._random),
+            team=team,
+            name=name,
+            digest=key_digest(secret),
+            hint=secret[-4:],
+            created_at=self._clock.now(),
+        )
+        return key, secret

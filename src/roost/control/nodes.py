@@ -1,0 +1,33 @@
+"""The nodes as control last saw them. Reports are looked at every few seconds, not on request paths: they grow with a node."""
+
+from __future__ import annotations
+
+from roost.contracts.cluster import Cluster
+from roost.domain.ids import NodeId
+from roost.domain.node import NodeReport
+from roost.domain.placement import Need, Room, rank
+
+
+class Nodes:
+    def __init__(self, *, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._seen: dict[NodeId, NodeReport] = {}
+
+    async def look(self) -> list[NodeReport]:
+        """What is on every node now. Remembered for those who ask later."""
+        self._seen = {id: await self._cluster.node(id).report() for id in await self._cluster.nodes()}
+        return list(self._seen.values())
+
+    async def last_seen(self) -> list[NodeReport]:
+        """The last reports; a few seconds old at most once the keeper runs."""
+        return list(self._seen.values()) or await self.look()
+
+    async def place(self, holder: NodeId) -> NodeId:
+        """The node for a sandbox made from a snapshot that lies on `holder`: that one, while snapshots stay where they were made.
+        Raises NodeFull, Unavailable."""
+        rooms = [
+            Room(report.node, report.memory_free_bytes, report.disk_free_bytes)
+            for report in await self.last_seen()
+            if report.node == holder
+        ]
+        return rank(rooms, Need())[0]

@@ -1,0 +1,93 @@
+"""How busy each running sandbox is: the last readings of the node's meters, beside the edge's ledger. In memory only.
+
+After a restart nothing is known of what was before: every sandbox counts as watched from then, so none sleeps too early.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from roost.contracts.clock import Clock
+from roost.contracts.ledger import Ledger
+from roost.domain.activity import QUIET_BYTES_PER_S, Signals
+from roost.domain.ids import SandboxId
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
+
+
+@dataclass(slots=True)
+class _Pulse:
+    incarnation: int
+    watched_since: float
+    last: Usage | None = None
+    cpu_at: float | None = None
+    cpu_share: float = 0.0
+    network_at: float | None = None
+    network_bytes_per_s: float = 0.0
+    unsaved: list[Usage] = field(default_factory=list)
+
+
+class Pulses:
+    def __init__(self, *, clock: Clock, ledger: Ledger) -> None:
+        self._clock = clock
+        self._ledger = ledger
+        self._pulses: dict[SandboxId, _Pulse] = {}
+
+    def read(self, record: Sandbox, usage: Usage | None) -> None:
+        """A meter was read. Counters begin anew with each incarnation."""
+        pulse = self._pulse(record)
+        if usage is None or (pulse.last is not None and usage.at <= pulse.last.at):
+            return
+        before, pulse.last = pulse.last, usage
+        pulse.unsaved.append(usage)
+        if before is None:
+            return
+        window_s = usage.at - before.at
+        moved = usage.received_bytes + usage.sent_bytes - before.received_bytes - before.sent_bytes
+        pulse.cpu_share = max(0.0, usage.cpu_s - before.cpu_s) / window_s
+        pulse.network_bytes_per_s = max(0, moved) / window_s
+        if pulse.cpu_share >= record.policy.idle_cpu_share:
+            pulse.cpu_at = usage.at
+        if pulse.network_bytes_per_s >= QUIET_BYTES_PER_S:
+            pulse.network_at = usage.at
+
+    def signals(self, record: Sandbox) -> Signals:
+        pulse = self._pulse(record)
+        traffic = self._ledger.traffic(record.id)
+        return Signals(
+            watched_since=pulse.watched_since,
+            last_byte_at=traffic.last_byte_at,
+            open_connections=traffic.open_connections,
+            cpu_at=pulse.cpu_at,
+            cpu_share=pulse.cpu_share,
+            network_at=pulse.network_at,
+            network_bytes_per_s=pulse.network_bytes_per_s,
+        )
+
+    def unsaved(self, sandbox: SandboxId) -> tuple[Usage, ...]:
+        """Samples not yet in the store."""
+        pulse = self._pulses.get(sandbox)
+        return tuple(pulse.unsaved) if pulse else ()
+
+    def take_unsaved(self, at_least: int = 1) -> dict[SandboxId, tuple[Usage, ...]]:
+        """Hands over the samples of every sandbox that has that many."""
+        taken: dict[SandboxId, tuple[Usage, ...]] = {}
+        for sandbox, pulse in self._pulses.items():
+            if len(pulse.unsaved) >= at_least:
+                taken[sandbox] = tuple(pulse.unsaved)
+                pulse.unsaved.clear()
+        return taken
+
+    def keep_only(self, living: set[SandboxId]) -> None:
+        """Forgets all others, in the ledger too."""
+        for sandbox in self._pulses.keys() - living:
+            del self._pulses[sandbox]
+            self._ledger.forget(sandbox)
+
+    def _pulse(self, record: Sandbox) -> _Pulse:
+        pulse = self._pulses.get(record.id)
+        if pulse is None or pulse.incarnation != record.incarnation:
+            kept = pulse.unsaved if pulse else []
+            pulse = _Pulse(record.incarnation, watched_since=self._clock.now(), unsaved=kept)
+            self._pulses[record.id] = pulse
+        return pulse

@@ -1,0 +1,109 @@
+"""What a caller's words refer to: a sandbox, a snapshot, or something to create from. Of other teams nothing is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from roost.contracts.store import Query, Transaction
+from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound
+from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name
+from roost.domain.lifecycle import LIVING
+from roost.domain.sandbox import Sandbox, Size
+from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a sandbox is made from."""
+
+    template: str  # the template's name, or the snapshot's id
+    snapshot: SnapshotId
+    node: NodeId
+    cold: bool  # holds no memory: boots
+    size: Size
+    user: str
+    workdir: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+async def find_sandbox(transaction: Transaction, team: TeamId, ref: str) -> Sandbox:
+    """By id, dead ones too, or by name among the living. Raises SandboxNotFound."""
+    if is_id(ref):
+        record = await transaction.get(Sandbox, ref)
+        if record is not None and record.team == team:
+            return record
+    if is_name(ref):
+        query = Query(equal={"team": team, "name": ref}, one_of={"state": sorted(LIVING)}, limit=1)
+        for record in await transaction.find(Sandbox, query):
+            return record
+    raise SandboxNotFound(ref)
+
+
+async def find_snapshot(transaction: Transaction, team: TeamId, ref: str) -> Snapshot:
+    """By id, or by name. Templates' and forks' own snapshots are not for callers. Raises SnapshotNotFound."""
+    found: list[Snapshot] = []
+    if is_id(ref) and (record := await transaction.get(Snapshot, ref)):
+        found = [record]
+    elif is_name(ref):
+        found = await transaction.find(Snapshot, Query(equal={"team": team, "name": ref}, limit=1))
+    for snapshot in found:
+        if snapshot.team == team and snapshot.purpose in (Purpose.SLEEP, Purpose.KEPT):
+            return snapshot
+    raise SnapshotNotFound(ref)
+
+
+async def find_template(transaction: Transaction, team: TeamId, ref: str) -> Template:
+    """By name, or by id; a team's own before everybody's. Raises TemplateNotFound."""
+    if is_id(ref):
+        by_id = await transaction.get(Template, ref)
+        if by_id is not None and by_id.team in (None, team):
+            return by_id
+    named = await transaction.find(Template, Query(equal={"name": ref}))
+    for owner in (team, None):
+        for template in named:
+            if template.team == owner:
+                return template
+    raise TemplateNotFound(ref)
+
+
+async def find_source(transaction: Transaction, team: TeamId, ref: str) -> Source:
+    """A template, or one of the team's snapshots. Raises TemplateNotFound."""
+    try:
+        template = await find_template(transaction, team, ref)
+    except TemplateNotFound:
+        return await _snapshot_source(transaction, team, ref)
+    snapshot = await transaction.get(Snapshot, template.snapshot)
+    if snapshot is None:
+        raise TemplateNotFound(ref)
+    return Source(
+        template=template.name,
+        snapshot=snapshot.id,
+        node=snapshot.node,
+        cold=snapshot.kind is Kind.DISK,
+        size=template.size,
+        user=template.user,
+        workdir=template.workdir,
+        env=template.env,
+    )
+
+
+async def _snapshot_source(transaction: Transaction, team: TeamId, ref: str) -> Source:
+    try:
+        snapshot = await find_snapshot(transaction, team, ref)
+    except SnapshotNotFound:
+        raise TemplateNotFound(ref) from None
+    return source_of(snapshot)
+
+
+def source_of(snapshot: Snapshot) -> Source:
+    return Source(
+        template=snapshot.id,
+        snapshot=snapshot.id,
+        node=snapshot.node,
+        cold=snapshot.kind is Kind.DISK,
+        size=snapshot.size,
+        user=snapshot.user,
+        workdir=snapshot.workdir,
+    )

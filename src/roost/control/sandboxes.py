@@ -1,0 +1,280 @@
+"""Sandboxes: create, find, list, change, kill; how long they run, and how busy they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+
+from roost.contracts.clock import Clock
+from roost.contracts.store import Idempotency, Query, Store, Transaction
+from roost.control.alarm import Alarm
+from roost.control.checks import check_env, check_metadata, check_name, check_policy, check_seconds, check_size
+from roost.control.directory import RouteTable
+from roost.control.flights import Flights
+from roost.control.moves import Birth, Intent
+from roost.control.nodes import Nodes
+from roost.control.pages import Page, read_page
+from roost.control.pulses import Pulses
+from roost.control.references import Source, find_sandbox, find_source
+from roost.domain import ids
+from roost.domain.activity import Activity, explain
+from roost.domain.errors import IdempotencyMismatch, Invalid, SandboxDead, WrongState
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import SandboxId, TeamId
+from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
+from roost.domain.node import Usage
+from roost.domain.sandbox import Hold, Sandbox, Size, SleepPolicy
+from roost.domain.team import Principal
+
+LONGEST_KEY = 256
+MOST_SAMPLES = 20_000
+
+_Change = Callable[[Sandbox], Sandbox]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSandbox:
+    """What a new sandbox is to be. `template` may also be a snapshot of the team's, by id or name."""
+
+    template: str = "base"
+    name: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    policy: SleepPolicy = field(default_factory=SleepPolicy)
+    size: Size | None = None  # None: the template's
+    idempotency_key: str | None = None
+
+    def digest(self) -> str:
+        content = {key: value for key, value in asdict(self).items() if key != "idempotency_key"}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+class Unset(Enum):
+    """Not mentioned, so not changed. None may be a value."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxChanges:
+    name: str | Unset | None = UNSET
+    metadata: Mapping[str, str] | Unset = UNSET
+    policy: SleepPolicy | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFilter:
+    """Which sandboxes, in which order. No states means the living ones."""
+
+    states: tuple[State, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    template: str | None = None
+    name_prefix: str | None = None
+    started_after: float | None = None
+    oldest_first: bool = False
+    limit: int = 100
+    cursor: str | None = None
+
+
+class Sandboxes:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        flights: Flights,
+        nodes: Nodes,
+        routes: RouteTable,
+        pulses: Pulses,
+        alarm: Alarm,
+        clock: Clock,
+        random: ids.Random,
+    ) -> None:
+        self._store = store
+        self._flights = flights
+        self._nodes = nodes
+        self._routes = routes
+        self._pulses = pulses
+        self._alarm = alarm
+        self._clock = clock
+        self._random = random
+
+    async def create(self, principal: Principal, request: CreateSandbox) -> Sandbox:
+        """The sandbox runs. Under the same idempotency key the same request gets the same sandbox. Raises Invalid,
+        TemplateNotFound, NameTaken, IdempotencyMismatch, NodeFull, or what the node raises; then nothing was made."""
+        check_request(request)
+        earlier: list[SandboxId] = []
+
+        async def prepare(transaction: Transaction) -> Sequence[Birth]:
+            if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
+                earlier.append(known)
+                return ()
+            source = await find_source(transaction, principal.team, request.template)
+            await self._nodes.place(source.node)
+            birth = Birth(self._draft(principal.team, request, source), cold=source.cold)
+            if request.idempotency_key:
+                await self._remember(transaction, principal.team, request, birth.draft.id)
+            return (birth,)
+
+        started = await self._flights.create(prepare)
+        if earlier:
+            return await self._flights.settle(earlier[0])
+        return (await started[0].result()).sandbox
+
+    async def get(self, team: TeamId, ref: str) -> Sandbox:
+        async with self._store.transaction() as transaction:
+            return await find_sandbox(transaction, team, ref)
+
+    async def list(self, team: TeamId, wanted: SandboxFilter) -> Page[Sandbox]:
+        """Raises Invalid for a bad limit or a cursor that belongs to another question."""
+        equal = {"team": team} | ({"template": wanted.template} if wanted.template is not None else {})
+        query = Query(
+            equal=equal,
+            one_of={"state": sorted(wanted.states or LIVING)},
+            metadata=wanted.metadata,
+            oldest_first=wanted.oldest_first,
+        )
+
+        def matches(record: Sandbox) -> bool:
+            named = wanted.name_prefix is None or (record.name or "").startswith(wanted.name_prefix)
+            return named and (wanted.started_after is None or record.started_at > wanted.started_after)
+
+        async with self._store.transaction() as transaction:
+            return await read_page(transaction, Sandbox, query, limit=wanted.limit, cursor=wanted.cursor, matches=matches)
+
+    async def update(self, team: TeamId, ref: str, changes: SandboxChanges) -> Sandbox:
+        """Raises Invalid, NameTaken, SandboxNotFound, SandboxDead. A new name is the guest's host name from its next start on."""
+        changed: dict[str, object] = {}
+        if not isinstance(changes.name, Unset):
+            check_name(changes.name)
+            changed["name"] = changes.name
+        if not isinstance(changes.metadata, Unset):
+            check_metadata(changes.metadata)
+            changed["metadata"] = dict(changes.metadata)
+        if not isinstance(changes.policy, Unset):
+            check_policy(changes.policy)
+            changed["policy"] = changes.policy
+        return await self._change(team, ref, "change", sorted(changed), lambda record: self._changed(record, changed))
+
+    async def kill(self, team: TeamId, ref: str, *, why: str = "killed") -> Sandbox:
+        """Dead afterwards, whatever it was doing. May be called twice."""
+        record = await self.get(team, ref)
+        return (await self._flights.ask(Intent(record.id, Action.KILL, why=why))).sandbox
+
+    async def extend(self, team: TeamId, ref: str, timeout_s: float, *, allow_shorter: bool = True) -> Sandbox:
+        """It runs for `timeout_s` from now. Unless `allow_shorter`, a later deadline, or none at all, is left as it is."""
+        check_seconds("timeout_s", timeout_s)
+        at = self._clock.now() + timeout_s
+
+        def extended(record: Sandbox) -> Sandbox:
+            if record.state in ASLEEP:
+                raise WrongState(record.id, record.state, "extend its time")
+            is_longer = record.expires_at is not None and at > record.expires_at
+            return replace(record, expires_at=at) if allow_shorter or is_longer else record
+
+        return await self._change(team, ref, "extend its time", ["expires_at"], extended)
+
+    async def hold(self, team: TeamId, ref: str, seconds: float, reason: str) -> Sandbox:
+        """It does not fall asleep from idleness for so long. A timeout ends it all the same."""
+        check_seconds("seconds", seconds)
+        if len(reason) > 200:
+            raise Invalid("reason_too_long", "The reason of a hold has at most 200 characters.", length=len(reason))
+        hold = Hold(self._clock.now() + seconds, reason or "held")
+        return await self._change(team, ref, "be held", ["hold"], lambda record: replace(record, hold=hold))
+
+    async def release(self, team: TeamId, ref: str) -> Sandbox:
+        """The hold is gone. May be called twice."""
+        return await self._change(team, ref, "be released", ["hold"], lambda record: replace(record, hold=None))
+
+    async def usage(self, team: TeamId, ref: str, start: float, end: float) -> Sequence[Usage]:
+        """Metering samples of that time, oldest first."""
+        record = await self.get(team, ref)
+        saved = await self._store.usage(record.id, start, end, MOST_SAMPLES)
+        newest = saved[-1].at if saved else start
+        fresh = [sample for sample in self._pulses.unsaved(record.id) if newest <= sample.at <= end]
+        return saved + [sample for sample in fresh if not saved or sample.at > newest]
+
+    async def activity(self, team: TeamId, ref: str) -> Activity:
+        """Why it is awake and when it will sleep."""
+        record = await self.get(team, ref)
+        return explain(record, self._pulses.signals(record), self._clock.now())
+
+    # How it is done
+
+    def _draft(self, team: TeamId, request: CreateSandbox, source: Source) -> Sandbox:
+        return Sandbox(
+            id=ids.new_sandbox_id(self._random),
+            team=team,
+            name=request.name,
+            template=source.template,
+            origin=source.snapshot,
+            node=source.node,
+            state=State.CREATING,
+            incarnation=0,
+            size=request.size or source.size,
+            access_token=ids.new_token(self._random),
+            created_at=0.0,
+            started_at=0.0,
+            changed_at=0.0,
+            metadata=dict(request.metadata),
+            env={**source.env, **request.env},
+            policy=request.policy,
+            user=source.user,
+            workdir=source.workdir,
+        )
+
+    async def _known(self, transaction: Transaction, team: TeamId, request: CreateSandbox) -> SandboxId | None:
+        known = await transaction.get(Idempotency, f"{team}/{request.idempotency_key}")
+        if known is None:
+            return None
+        if known.digest != request.digest():
+            raise IdempotencyMismatch(request.idempotency_key or "")
+        record = await transaction.get(Sandbox, known.sandbox)
+        if record is None or record.state not in LIVING:
+            raise SandboxDead(known.sandbox, record.reason if record else None)
+        return known.sandbox
+
+    async def _remember(self, transaction: Transaction, team: TeamId, request: CreateSandbox, sandbox: SandboxId) -> None:
+        entry = Idempotency(f"{team}/{request.idempotency_key}", request.digest(), sandbox, self._clock.now())
+        await transaction.put(entry, expect_revision=None)
+
+    async def _change(self, team: TeamId, ref: str, verb: str, fields: Sequence[str], change: _Change) -> Sandbox:
+        """Changes anything but the state. Reads and writes in one transaction, so it cannot undo a move that ends meanwhile."""
+        async with self._store.transaction() as transaction:
+            record = await find_sandbox(transaction, team, ref)
+            if record.state not in LIVING:
+                raise SandboxDead(record.id, record.reason)
+            changed = change(record)
+            if changed == record:
+                return record
+            changed = await transaction.put(changed, expect_revision=record.revision)
+            facts = {"fields": ", ".join(fields), "verb": verb}
+            await transaction.append(Event(EventKind.UPDATED, team, self._clock.now(), record.id, facts))
+        self._routes.put(changed)
+        self._alarm.ring_by(changed.expires_at)
+        return changed
+
+    def _changed(self, record: Sandbox, fields: Mapping[str, object]) -> Sandbox:
+        changed = replace(record, **fields)
+        if changed.policy.timeout_s == record.policy.timeout_s or record.state in ASLEEP:
+            return changed
+        timeout_s = changed.policy.timeout_s
+        return replace(changed, expires_at=None if timeout_s is None else self._clock.now() + timeout_s)
+
+
+def check_request(request: CreateSandbox) -> None:
+    """Raises Invalid, naming what is wrong with it."""
+    check_name(request.name)
+    check_metadata(request.metadata)
+    check_env(request.env)
+    check_policy(request.policy)
+    if request.size is not None:
+        check_size(request.size)
+    key = request.idempotency_key
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+        raise Invalid("idempotency_key_invalid", f"An idempotency key has 1 to {LONGEST_KEY} printable characters.", key=key[:40])

@@ -1,0 +1,118 @@
+"""Snapshots that callers keep: take, list, delete."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from roost.contracts.clock import Clock
+from roost.contracts.cluster import Cluster
+from roost.contracts.store import Query, Store, Transaction
+from roost.control.checks import check_name
+from roost.control.endings import is_being_cloned
+from roost.control.flights import Flights
+from roost.control.moves import Intent
+from roost.control.pages import Page, read_page
+from roost.control.references import find_sandbox, find_snapshot
+from roost.domain.errors import RoostError, SnapshotInUse, SnapshotNameTaken, SnapshotNotFound
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import SandboxId, SnapshotId, TeamId
+from roost.domain.lifecycle import ASLEEP, LIVING, Action
+from roost.domain.sandbox import Sandbox
+from roost.domain.snapshot import Purpose, Snapshot
+from roost.domain.template import Template
+from roost.telemetry.log import get_logger
+
+log = get_logger(__name__)
+
+
+class Snapshots:
+    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, flights: Flights) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._clock = clock
+        self._flights = flights
+
+    async def take(self, team: TeamId, ref: str, *, name: str | None = None, keep_memory: bool = True) -> Snapshot:
+        """A moment of the sandbox, kept until deleted. A running sandbox goes on; of a sleeping one it is the snapshot it sleeps
+        in. Raises Invalid, SnapshotNameTaken, SandboxNotFound, SandboxDead, or what the node raises."""
+        check_name(name)
+        async with self._store.transaction() as transaction:
+            record = await find_sandbox(transaction, team, ref)
+            await self._check_free(transaction, team, name)
+        outcome = await self._flights.ask(Intent(record.id, Action.SNAPSHOT, keep_memory=keep_memory, name=name))
+        if outcome.snapshot is None:
+            raise SnapshotNotFound(outcome.sandbox.snapshot or record.id)
+        return await self._keep(outcome.snapshot.id, name)
+
+    async def list(
+        self, team: TeamId, *, sandbox: str | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Snapshot]:
+        """The team's, newest first; of one sandbox, also of a dead one, if named."""
+        visible = {"purpose": sorted((Purpose.KEPT, Purpose.SLEEP))}
+        async with self._store.transaction() as transaction:
+            equal: dict[str, str] = {"team": team}
+            if sandbox is not None:
+                equal["sandbox"] = await self._sandbox_id(transaction, team, sandbox)
+            query = Query(equal=equal, one_of=visible)
+            return await read_page(transaction, Snapshot, query, limit=limit, cursor=cursor)
+
+    async def get(self, team: TeamId, ref: str) -> Snapshot:
+        async with self._store.transaction() as transaction:
+            return await find_snapshot(transaction, team, ref)
+
+    async def delete(self, team: TeamId, ref: str) -> None:
+        """Gone afterwards. Sandboxes made from it do not need it. Raises SnapshotNotFound, SnapshotInUse."""
+        async with self._store.transaction() as transaction:
+            snapshot = await find_snapshot(transaction, team, ref)
+            await self._check_unused(transaction, snapshot)
+            await transaction.delete(Snapshot, snapshot.id)
+            await self._forget_rewind(transaction, snapshot)
+            facts = {"snapshot": snapshot.id, "name": snapshot.name}
+            event = Event(EventKind.SNAPSHOT_DELETED, team, self._clock.now(), snapshot.sandbox, facts)
+            await transaction.append(event)
+        try:
+            await self._cluster.node(snapshot.node).delete_snapshot(snapshot.id)
+        except RoostError as error:  # its entry is gone, so the keeper finds the images and drops them
+            log.warning("images stay for the keeper to drop", snapshot=snapshot.id, error=str(error))
+
+    async def _keep(self, id: SnapshotId, name: str | None) -> Snapshot:
+        """A sleep's snapshot becomes the caller's as well; one just taken is so already."""
+        async with self._store.transaction() as transaction:
+            snapshot = await transaction.get(Snapshot, id)
+            if snapshot is None:
+                raise SnapshotNotFound(id)
+            kept = replace(snapshot, purpose=Purpose.KEPT, name=name if name is not None else snapshot.name)
+            if kept == snapshot:
+                return snapshot
+            return await transaction.put(kept, expect_revision=snapshot.revision)
+
+    async def _check_free(self, transaction: Transaction, team: TeamId, name: str | None) -> None:
+        """A name means one thing: sandboxes are created from snapshots and templates by name."""
+        if name is None:
+            return
+        for holder in await transaction.find(Snapshot, Query(equal={"team": team, "name": name}, limit=1)):
+            raise SnapshotNameTaken(name, f"snapshot {holder.id}")
+        for template in await transaction.find(Template, Query(equal={"name": name})):
+            if template.team in (None, team):
+                raise SnapshotNameTaken(name, f"template {template.id}")
+
+    async def _check_unused(self, transaction: Transaction, snapshot: Snapshot) -> None:
+        needing = Query(equal={"snapshot": snapshot.id}, one_of={"state": sorted(ASLEEP)}, limit=1)
+        for sandbox in await transaction.find(Sandbox, needing):
+            raise SnapshotInUse(snapshot.id, f"sandbox {sandbox.id}, which sleeps in it")
+        for template in await transaction.find(Template, Query(equal={"snapshot": snapshot.id}, limit=1)):
+            raise SnapshotInUse(snapshot.id, f"template {template.name!r}")
+        if await is_being_cloned(transaction, snapshot.id):
+            raise SnapshotInUse(snapshot.id, "a sandbox that is being created from it")
+
+    async def _forget_rewind(self, transaction: Transaction, snapshot: Snapshot) -> None:
+        """A running sandbox that would have fallen back to it falls back to the one before, if there is one."""
+        query = Query(equal={"snapshot": snapshot.id}, one_of={"state": sorted(LIVING)})
+        for record in await transaction.find(Sandbox, query):
+            older = Query(equal={"sandbox": record.id}, one_of={"purpose": sorted((Purpose.KEPT, Purpose.SLEEP))}, limit=1)
+            newest = await transaction.find(Snapshot, older)
+            left = replace(record, snapshot=newest[0].id if newest else None)
+            await transaction.put(left, expect_revision=record.revision)
+
+    async def _sandbox_id(self, transaction: Transaction, team: TeamId, ref: str) -> SandboxId:
+        return (await find_sandbox(transaction, team, ref)).id

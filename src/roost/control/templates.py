@@ -1,0 +1,254 @@
+"""Templates: what there is, and building one inside Roost itself.
+
+A template is built by booting its root filesystem as a sandbox that no record tells of, running its steps, starting its services,
+waiting until they are ready, and taking a snapshot. Nothing is published before the last step: what a crash leaves behind has no
+record, and the keeper sweeps it away.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from roost.contracts.clock import Clock
+from roost.contracts.cluster import Cluster, Node, Warmth
+from roost.contracts.guest import Guest
+from roost.contracts.store import Query, Store, Transaction
+from roost.control.endings import is_being_cloned
+from roost.control.nodes import Nodes
+from roost.control.references import find_template
+from roost.domain import ids
+from roost.domain.errors import TemplateBuildFailed
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, KillOrder
+from roost.domain.snapshot import Purpose, Snapshot
+from roost.domain.team import DEFAULT_TEAM
+from roost.domain.template import Recipe, Template
+
+STEP_TIMEOUT_S = 1800.0
+READY_TIMEOUT_S = 600.0
+READY_CHECK_TIMEOUT_S = 60.0
+READY_EVERY_S = 0.5
+START_LOG = "/tmp/start.log"  # inside the sandbox
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a template is being built."""
+
+    node: NodeId
+    sandbox: SandboxId
+    disk: SnapshotId
+    snapshot: SnapshotId
+
+
+class Templates:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        cluster: Cluster,
+        guest: Guest,
+        clock: Clock,
+        random: ids.Random,
+        nodes: Nodes,
+        warm: int = 2,
+    ) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._guest = guest
+        self._clock = clock
+        self._random = random
+        self._nodes = nodes
+        self._warm = warm
+        self._sites: set[Site] = set()
+
+    @property
+    def building(self) -> frozenset[SandboxId]:
+        """Sandboxes that have no record because a template is being built in them."""
+        return frozenset(site.sandbox for site in self._sites)
+
+    @property
+    def unpublished(self) -> frozenset[SnapshotId]:
+        """Snapshots that have no record yet because their template is being built."""
+        return frozenset(id for site in self._sites for id in (site.disk, site.snapshot))
+
+    async def list(self, team: TeamId) -> tuple[Template, ...]:
+        """Everybody's and the team's, by name."""
+        async with self._store.transaction() as transaction:
+            found = await transaction.find(Template, Query())
+        return tuple(sorted((each for each in found if each.team in (None, team)), key=lambda template: template.name))
+
+    async def get(self, team: TeamId, ref: str) -> Template:
+        """By name or id. Raises TemplateNotFound."""
+        async with self._store.transaction() as transaction:
+            return await find_template(transaction, team, ref)
+
+    async def ensure(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
+        """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node."""
+        async with self._store.transaction() as transaction:
+            known = await self._named(transaction, recipe.name)
+            entry = await transaction.get(Snapshot, known.snapshot) if known else None
+        if known and entry and known.digest == recipe.digest:
+            report = await self._cluster.node(entry.node).report()
+            if entry.id in report.snapshots:
+                return known
+        return await self.build(recipe, root, on_progress)
+
+    async def build(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
+        """Builds it anew; sandboxes made from the one before are not touched. Raises TemplateBuildFailed, or what node and guest
+        raise: then nothing of it is left and the one before stays."""
+        async with self._construction() as site:
+            node = self._cluster.node(site.node)
+            on_progress("importing the root filesystem")
+            await node.import_disk(site.disk, root, recipe.name)
+            on_progress("booting")
+            placed = await node.create(_builder_order(site, recipe, ids.new_token(self._random)))
+            for step in recipe.run:
+                on_progress(step)
+                await self._run(recipe, placed.address, step, user="root")
+            if recipe.start:
+                on_progress(f"starting {recipe.start}")
+                await self._run(recipe, placed.address, _in_background(recipe), user=recipe.user)
+            if recipe.ready:
+                on_progress("waiting until it is ready")
+                await self._wait_until_ready(recipe, recipe.ready, placed.address)
+            on_progress("taking the snapshot")
+            order = CaptureOrder(site.sandbox, 1, site.snapshot, parent=site.disk, template=recipe.name)
+            template, outdated = await self._publish(recipe, site, await node.snapshot(order))
+        await self.keep_warm()
+        if outdated is not None:
+            await self._drop(outdated)
+        return template
+
+    async def keep_warm(self) -> None:
+        """Every node keeps clones of the templates that lie on it ready."""
+        async with self._store.transaction() as transaction:
+            templates = await transaction.find(Template, Query())
+            entries = [await transaction.get(Snapshot, template.snapshot) for template in templates]
+        for id in await self._cluster.nodes():
+            wanted = [Warmth(entry.id, self._warm) for entry in entries if entry is not None and entry.node == id]
+            await self._cluster.node(id).keep_warm(wanted)
+
+    # How it is done
+
+    @asynccontextmanager
+    async def _construction(self) -> AsyncIterator[Site]:
+        """A site to build on. Whatever happens, builder and imported disk are gone afterwards, and the snapshot unless it was
+        published."""
+        report = (await self._nodes.last_seen())[0]
+        site = Site(
+            node=await self._nodes.place(report.node),
+            sandbox=ids.new_sandbox_id(self._random),
+            disk=ids.new_snapshot_id(self._random),
+            snapshot=ids.new_snapshot_id(self._random),
+        )
+        self._sites.add(site)
+        try:
+            yield site
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._clear(self._cluster.node(site.node), site)
+            self._sites.discard(site)
+
+    async def _clear(self, node: Node, site: Site) -> None:
+        await node.kill(KillOrder(site.sandbox, 1))
+        await node.delete_snapshot(site.disk)
+        async with self._store.transaction() as transaction:
+            published = await transaction.get(Snapshot, site.snapshot)
+        if published is None:
+            await node.delete_snapshot(site.snapshot)
+
+    async def _run(self, recipe: Recipe, address: str, command: str, *, user: str) -> None:
+        code, output = await self._guest.run(address, command, user=user, timeout_s=STEP_TIMEOUT_S)
+        if code != 0:
+            raise TemplateBuildFailed(recipe.name, command, code, output)
+
+    async def _wait_until_ready(self, recipe: Recipe, command: str, address: str) -> None:
+        deadline_at = self._clock.now() + READY_TIMEOUT_S
+        while True:
+            code, output = await self._guest.run(address, command, user=recipe.user, timeout_s=READY_CHECK_TIMEOUT_S)
+            if code == 0:
+                return
+            if self._clock.now() >= deadline_at:
+                raise TemplateBuildFailed(recipe.name, command, code, output)
+            await self._clock.sleep_until(self._clock.now() + READY_EVERY_S)
+
+    async def _publish(self, recipe: Recipe, site: Site, captured: Captured) -> tuple[Template, SnapshotId | None]:
+        """Writes template, snapshot and event at once. Also returns the snapshot that this one takes the place of."""
+        now = self._clock.now()
+        async with self._store.transaction() as transaction:
+            known = await self._named(transaction, recipe.name)
+            entry = Snapshot(
+                id=captured.snapshot,
+                team=DEFAULT_TEAM,
+                node=site.node,
+                kind=captured.kind,
+                purpose=Purpose.TEMPLATE,
+                template=recipe.name,
+                created_at=captured.created_at,
+                memory_bytes=captured.memory_bytes,
+                size=recipe.size,
+                user=recipe.user,
+                workdir=recipe.workdir,
+            )
+            await transaction.put(entry, expect_revision=None)
+            template = Template(
+                id=known.id if known else ids.new_template_id(self._random),
+                team=None,
+                name=recipe.name,
+                snapshot=captured.snapshot,
+                size=recipe.size,
+                digest=recipe.digest,
+                created_at=known.created_at if known else now,
+                description=recipe.description,
+                user=recipe.user,
+                workdir=recipe.workdir,
+                env=dict(recipe.env),
+            )
+            template = await transaction.put(template, expect_revision=known.revision if known else None)
+            facts = {"template": recipe.name, "snapshot": captured.snapshot, "memory_bytes": captured.memory_bytes}
+            await transaction.append(Event(EventKind.TEMPLATE_BUILT, DEFAULT_TEAM, now, facts=facts))
+        return template, known.snapshot if known else None
+
+    async def _drop(self, outdated: SnapshotId) -> None:
+        """Once nothing is being cloned from it; otherwise the keeper collects it."""
+        async with self._store.transaction() as transaction:
+            entry = await transaction.get(Snapshot, outdated)
+            if entry is None or await is_being_cloned(transaction, outdated):
+                return
+            await transaction.delete(Snapshot, outdated)
+        await self._cluster.node(entry.node).delete_snapshot(outdated)
+
+    async def _named(self, transaction: Transaction, name: str) -> Template | None:
+        found = await transaction.find(Template, Query(equal={"name": name, "team": None}, limit=1))
+        return found[0] if found else None
+
+
+def _builder_order(site: Site, recipe: Recipe, token: str) -> CreateOrder:
+    identity = Identity(
+        sandbox=site.sandbox,
+        hostname=recipe.name,
+        template=recipe.name,
+        access_token=token,
+        env=recipe.env,
+        user=recipe.user,
+        workdir=recipe.workdir,
+        fresh=True,
+    )
+    return CreateOrder(site.sandbox, 1, site.disk, recipe.size, identity, cold=True)
+
+
+def _in_background(recipe: Recipe) -> str:
+    """The start command, detached: it must outlive the shell that starts it and hold none of its streams."""
+    assert recipe.start is not None
+    command = shlex.quote(f"cd {shlex.quote(recipe.workdir)} && {recipe.start}")
+    return f"nohup setsid /bin/sh -c {command} >{START_LOG} 2>&1 </dev/null &"

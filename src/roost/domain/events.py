@@ -1,0 +1,33 @@
+"""Events: what happened, as product data. Appended in the transaction that made it true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from roost.domain.ids import SandboxId, TeamId
+
+
+class EventKind(StrEnum):
+    CREATED = "sandbox.created"
+    PAUSED = "sandbox.paused"
+    WOKE = "sandbox.woke"  # why: a caller, or traffic
+    SNAPSHOTTED = "sandbox.snapshotted"
+    FORKED = "sandbox.forked"
+    UPDATED = "sandbox.updated"
+    REWOUND = "sandbox.rewound"  # lost its process; back at its last snapshot, what came after is gone
+    DIED = "sandbox.died"
+    FAILED = "sandbox.failed"  # a move failed; the sandbox is back where it was
+    SNAPSHOT_DELETED = "snapshot.deleted"
+    TEMPLATE_BUILT = "template.built"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    kind: EventKind
+    team: TeamId
+    at: float
+    sandbox: SandboxId | None = None
+    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    sequence: int = 0  # given by the store; strictly increasing

@@ -1,0 +1,66 @@
+"""Identities. Lowercase letters and digits only, so that each is legal in a host name.
+
+The first letter tells the kind: i sandbox (as E2B's clients expect), s snapshot, t template, n node, k key.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NewType, Protocol
+
+SandboxId = NewType("SandboxId", str)
+SnapshotId = NewType("SnapshotId", str)
+TemplateId = NewType("TemplateId", str)
+NodeId = NewType("NodeId", str)
+TeamId = NewType("TeamId", str)
+KeyId = NewType("KeyId", str)
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_LENGTH = 20
+_ID = re.compile(r"[a-z][0-9a-z]{20}")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class Random(Protocol):
+    """Where chance comes from: `random.SystemRandom` in earnest, a seeded one in tests."""
+
+    def choices(self, population: str, *, k: int) -> list[str]: ...
+
+
+def _new(letter: str, random: Random) -> str:
+    return letter + "".join(random.choices(_ALPHABET, k=_LENGTH))
+
+
+def new_sandbox_id(random: Random) -> SandboxId:
+    return SandboxId(_new("i", random))
+
+
+def new_snapshot_id(random: Random) -> SnapshotId:
+    return SnapshotId(_new("s", random))
+
+
+def new_template_id(random: Random) -> TemplateId:
+    return TemplateId(_new("t", random))
+
+
+def new_key_id(random: Random) -> KeyId:
+    return KeyId(_new("k", random))
+
+
+def new_token(random: Random) -> str:
+    """A bearer secret of 256 bits."""
+    return "".join(random.choices("0123456789abcdef", k=64))
+
+
+def new_api_key(random: Random) -> str:
+    """In the shape that E2B's older clients insist on: `e2b_` and 40 hex digits."""
+    return "e2b_" + "".join(random.choices("0123456789abcdef", k=40))
+
+
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """A name is a legal host label: 1-63 of a-z, 0-9 and inner hyphens."""
+    return _NAME.fullmatch(text) is not None

@@ -1,0 +1,128 @@
+"""What a node is told and what it reports. Orders carry `(sandbox, incarnation)` and are idempotent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from roost.domain.ids import NodeId, SandboxId, SnapshotId
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a guest is: what the agent is told when a process starts to stand for a sandbox."""
+
+    sandbox: SandboxId
+    hostname: str
+    template: str
+    access_token: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: str = "user"
+    workdir: str = "/home/user"
+    fresh: bool = False  # a new identity (create, fork), not the same one awake again
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOrder:
+    sandbox: SandboxId
+    incarnation: int
+    source: SnapshotId  # clone this
+    size: Size
+    identity: Identity
+    cold: bool = False  # boot from its disk, leave its memory
+    in_place: bool = False  # boot (cold) the root that outlived an earlier incarnation; `source` is not cloned
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeOrder:
+    sandbox: SandboxId
+    incarnation: int  # the new one
+    source: SnapshotId
+    size: Size
+    identity: Identity
+    cold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOrder:
+    """Pause or snapshot: write `snapshot` from the running sandbox."""
+
+    sandbox: SandboxId
+    incarnation: int
+    snapshot: SnapshotId
+    parent: SnapshotId | None
+    template: str
+    keep_memory: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KillOrder:
+    sandbox: SandboxId
+    incarnation: int
+    asleep: bool = False  # its memory is kept in a snapshot: keep the slot for a while, so that connections survive
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A process stands behind the sandbox and answers at `address`."""
+
+    address: str
+    cold: bool  # booted from disk: nothing that was in memory is there
+    lost: tuple[str, ...] = ()  # commands that ran in the memory that was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The manifest is on disk."""
+
+    snapshot: SnapshotId
+    kind: Kind
+    memory_bytes: int
+    created_at: float
+    frozen_s: float  # how long the guest stood still
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counters since the incarnation began, and gauges now."""
+
+    at: float
+    cpu_s: float
+    memory_bytes: int
+    disk_bytes: int
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A process that the node found standing behind a sandbox."""
+
+    sandbox: SandboxId
+    incarnation: int
+    address: str
+    alive: bool
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    node: NodeId
+    present: tuple[Presence, ...]
+    snapshots: frozenset[SnapshotId]  # manifests on disk
+    surviving_disks: frozenset[SandboxId]  # roots without a process
+    memory_free_bytes: int
+    disk_free_bytes: int
+    disk_total_bytes: int
+    warm: Mapping[SnapshotId, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A process ended that nobody told to end."""
+
+    sandbox: SandboxId
+    incarnation: int
+    detail: str

@@ -1,0 +1,41 @@
+"""A template: a name for a snapshot with the agent up and its services ready. Creating a sandbox is cloning it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from roost.domain.ids import SnapshotId, TeamId, TemplateId
+from roost.domain.sandbox import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a template is made of, once its root filesystem is there: steps run inside the booted sandbox, then it is snapshotted."""
+
+    name: str
+    digest: str
+    size: Size
+    description: str = ""
+    user: str = "user"
+    workdir: str = "/home/user"
+    env: Mapping[str, str] = field(default_factory=dict)
+    run: tuple[str, ...] = ()  # as root, one after the other
+    start: str | None = None  # stays running in every sandbox
+    ready: str | None = None  # repeated until it succeeds
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    id: TemplateId
+    team: TeamId | None  # None: built in, everybody's
+    name: str
+    snapshot: SnapshotId
+    size: Size
+    digest: str  # of the definition it was built from: another digest means build again
+    created_at: float
+    description: str = ""
+    user: str = "user"
+    workdir: str = "/home/user"
+    env: Mapping[str, str] = field(default_factory=dict)
+    revision: int = 0

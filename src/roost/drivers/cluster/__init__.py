@@ -1,0 +1,1 @@
+"""Nodes behind `contracts.cluster`: `local` is the one in this process."""

@@ -1,0 +1,21 @@
+"""A cluster of one: the node in this process."""
+
+from __future__ import annotations
+
+from roost.contracts.cluster import Node
+from roost.domain.errors import NotFound
+from roost.domain.ids import NodeId
+
+
+class LocalCluster:
+    def __init__(self, *, id: NodeId, node: Node) -> None:
+        self._id = id
+        self._node = node
+
+    async def nodes(self) -> list[NodeId]:
+        return [self._id]
+
+    def node(self, id: NodeId) -> Node:
+        if id != self._id:
+            raise NotFound("node_not_found", f"There is no node {id!r}; this machine is {self._id!r}.", node=id)
+        return self._node

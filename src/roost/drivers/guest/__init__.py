@@ -1,0 +1,1 @@
+"""How the node talks to the agent inside, behind `contracts.guest`."""

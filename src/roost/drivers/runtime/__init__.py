@@ -1,0 +1,1 @@
+"""Engines that isolate, one folder each, behind `contracts.runtime`."""

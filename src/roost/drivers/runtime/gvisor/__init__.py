@@ -1,0 +1,8 @@
+"""gVisor: `runsc` by command line where a process must be made, by its control socket where one is there already.
+
+`runtime` is the driver, `socket` the control socket's protocol.
+"""
+
+from roost.drivers.runtime.gvisor.runtime import GVisor
+
+__all__ = ["GVisor"]

@@ -1,0 +1,235 @@
+"""The gVisor driver."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from roost.contracts.runtime import Capabilities, Inspection
+from roost.domain.errors import EngineFailed, SandboxLost
+from roost.drivers.runtime.gvisor import socket as control
+
+# These must be the same for run, checkpoint and restore; the manifest records them.
+FLAGS = (
+    "--platform=systrap",
+    "--network=sandbox",
+    "--overlay2=none",
+    "--allow-suid",
+    "--allow-connected-on-save=true",
+)
+_MNT_DETACH = 2
+_IMAGE_FILES = ("checkpoint.img", "pages_meta.img", "pages.img")  # in the order the sentry wants them
+
+
+log = structlog.get_logger(__name__)
+
+
+class GVisor:
+    """`contracts.runtime.Runtime` on one `runsc` of one version."""
+
+    def __init__(self, *, runsc: Path, version: str, state: Path) -> None:
+        self._runsc = runsc
+        self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
+        self._capabilities = Capabilities(engine=f"gvisor {version}", flags=FLAGS, memory=True, connections=True)
+
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    async def start(self, container: str, bundle: Path) -> None:
+        await self._launch(container, "boot", "run", "-detach", f"-bundle={bundle}", container)
+
+    async def restore(self, container: str, bundle: Path, image: Path) -> None:
+        await self._launch(container, "restore", "restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", container)
+
+    async def freeze(self, container: str) -> None:
+        await self._call(container, "Pause")
+
+    async def thaw(self, container: str) -> None:
+        await self._call(container, "Resume")
+
+    async def checkpoint(self, container: str, into: Path) -> None:
+        with contextlib.ExitStack() as opened:
+            try:
+                files = [opened.enter_context((into / name).open("x+b", buffering=0)) for name in _IMAGE_FILES]
+            except OSError as error:
+                raise EngineFailed(f"checkpoint container {container}", f"{into} is not an empty directory ({error})") from error
+            # "Resume" leaves it as it was: frozen. Without it the sentry kills the sandbox even when the save fails.
+            options = {"metadata": {"compression": "none"}, "have_pages_file": True, "Resume": True}
+            await self._call(container, "Checkpoint", options, [file.fileno() for file in files])
+
+    async def kill(self, container: str) -> None:
+        found = self._read_state(container)
+        if found is not None and (pid := _sandbox_pid(found)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        else:
+            # A server that died while it launched one leaves processes before there is a state file.
+            for pid in await anyio.to_thread.run_sync(_strays, container, f"--root={self._state}"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        if self._has_state(container):
+            code, output = await self._run("delete", "-force", container)
+            if code and self._has_state(container):
+                raise EngineFailed(f"delete container {container}", output)
+
+    async def inspect(self, container: str) -> Inspection:
+        found = self._read_state(container)
+        pid = _sandbox_pid(found) if found else None
+        if pid is None or not _is_sentry(pid, container):
+            return Inspection(alive=False, pid=None)
+        return Inspection(alive=True, pid=pid)
+
+    async def processes(self, container: str) -> tuple[str, ...]:
+        try:
+            listed = await self._call(container, "Processes", container)
+        except (SandboxLost, EngineFailed):
+            return ()
+        return tuple(str(entry.get("cmd", "?")) for entry in listed or ())
+
+    async def wait(self, container: str) -> None:
+        inspection = await self.inspect(container)
+        if inspection.pid is None:
+            return
+        try:
+            descriptor = os.pidfd_open(inspection.pid)
+        except ProcessLookupError:
+            return
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(descriptor, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+    def dispose(self) -> None:
+        """Nothing of the engine's own is left on the machine. Only when no container is. Blocks for a moment."""
+        namespace = self._state / "null-netns"  # the engine mounts an empty network namespace there, once
+        if namespace.exists() and ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(namespace), _MNT_DETACH):
+            log.warning("the engine's empty namespace stays mounted", path=str(namespace), error=os.strerror(ctypes.get_errno()))
+            return
+        shutil.rmtree(self._state, ignore_errors=True)
+
+    async def _launch(self, container: str, what: str, *arguments: str) -> None:
+        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        done = False
+        try:
+            code, output = await self._run(*arguments)
+            done = code == 0
+        finally:
+            if not done:
+                with anyio.CancelScope(shield=True):
+                    await self.kill(container)
+        if not done:
+            raise EngineFailed(f"{what} container {container}", output)
+
+    async def _call(self, container: str, method: str, argument: Any = None, descriptors: list[int] | None = None) -> Any:
+        path = self._control_path(container)
+        try:
+            return await control.call(path, f"containerManager.{method}", argument, descriptors or ())
+        except control.CallFailed as error:
+            raise EngineFailed(f"{method.lower()} container {container}", str(error)) from error
+        except OSError as error:
+            raise SandboxLost(container, f"its control socket does not answer ({error})") from error
+
+    async def _run(self, *arguments: str) -> tuple[int, str]:
+        """One `runsc` to its end: exit code and what it complained about. Its children outlive the call and inherit no pipe."""
+        complaint = self._state / f"complaint-{os.urandom(6).hex()}"
+        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            complaint.touch(mode=0o600)
+            process = await asyncio.create_subprocess_exec(
+                str(self._runsc),
+                f"--root={self._state}",
+                f"--log={complaint}",
+                *FLAGS,
+                *arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C at the server's terminal is not for the sandboxes
+                close_fds=True,
+            )
+            try:
+                code = await process.wait()
+            except asyncio.CancelledError:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                with anyio.CancelScope(shield=True):
+                    await process.wait()
+                raise
+            return code, _last_words(complaint) if code else ""
+        finally:
+            complaint.unlink(missing_ok=True)
+
+    def _state_file(self, container: str) -> Path:
+        return self._state / f"{container}_sandbox:{container}.state"
+
+    def _has_state(self, container: str) -> bool:
+        return self._state_file(container).exists()
+
+    def _read_state(self, container: str) -> dict[str, Any] | None:
+        try:
+            return json.loads(self._state_file(container).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _control_path(self, container: str) -> str:
+        found = self._read_state(container)
+        path = (found or {}).get("sandbox", {}).get("controlSocketPath")
+        if not path:
+            raise SandboxLost(container, "the engine knows nothing of it")
+        return str(path)
+
+
+def _sandbox_pid(state: dict[str, Any]) -> int | None:
+    pid = (state.get("sandbox") or {}).get("pid")
+    return pid if isinstance(pid, int) and pid > 0 else None
+
+
+def _strays(container: str, root: str) -> list[int]:
+    """The engine's processes that speak of the container. Blocks for milliseconds."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if root.encode() in words and container.encode() in words:
+                    found.append(int(entry.name))
+    return found
+
+
+def _is_sentry(pid: int, container: str) -> bool:
+    """The state file outlives a crash of the machine's process table: make sure the number is still that process."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return container.encode() in words and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def _last_words(log: Path) -> str:
+    """The engine's own reason, without the time stamps of its log."""
+    return "; ".join(_complaints(log)) or "it gave no reason"
+
+
+def _complaints(log: Path) -> Iterator[str]:
+    for line in log.read_text(errors="replace").splitlines()[-12:]:
+        text = line.partition("] ")[2] or line
+        if text.strip():
+            yield text.strip()[:500]

@@ -1,0 +1,112 @@
+"""Records to rows and back.
+
+A field that has a column of its name goes there, all others into `body`. Reading is lenient in one way only: a field that an
+older Roost did not write takes its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from sqlalchemy.engine import RowMapping
+
+from roost.contracts.store import Idempotency
+from roost.domain.errors import Fault, Invalid
+from roost.domain.events import Event
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
+from roost.domain.snapshot import Snapshot
+from roost.domain.team import ApiKey
+from roost.domain.template import Template
+from roost.drivers.store import tables
+
+T = TypeVar("T")
+BODY = "body"
+
+
+class Shape(Generic[T]):
+    """How one kind of record lies in its table."""
+
+    def __init__(self, kind: type[T], table: sa.Table) -> None:
+        self.kind = kind
+        self.table = table
+        self.noun = kind.__name__.lower()
+        self._adapter = TypeAdapter(kind)
+        self.fields = frozenset(field.name for field in fields(kind))  # pyright: ignore[reportArgumentType]
+        self._columns = tuple(column.name for column in table.columns if column.name != BODY)
+        self._rest = tuple(sorted(self.fields.difference(self._columns)))
+        self._has_body = BODY in table.columns
+        self._dated = "created_at" in table.columns
+
+    def encode(self, record: T) -> dict[str, Any]:
+        """Column name to value. Raises Invalid for text that no database keeps."""
+        _check_text(record, self.noun)  # before pydantic, which would replace half a pair by something else
+        values = self._adapter.dump_python(record, mode="json")
+        row = {name: values[name] for name in self._columns}
+        if self._has_body:
+            row[BODY] = {name: values[name] for name in self._rest}
+        return row
+
+    def decode(self, row: RowMapping) -> T:
+        values: dict[Any, Any] = dict(row)
+        if self._has_body:
+            values.update(values.pop(BODY))
+        return self._adapter.validate_python(values)
+
+
+def _check_text(value: Any, noun: str) -> None:
+    """PostgreSQL keeps no NUL, and neither database a lone surrogate: refuse both everywhere, so that both behave the same."""
+    match value:
+        case str():
+            if "\0" in value or not _encodable(value):
+                raise _not_text(noun)
+        case Mapping():
+            for key, item in value.items():
+                _check_text(key, noun)
+                _check_text(item, noun)
+        case tuple() | list():
+            for item in value:
+                _check_text(item, noun)
+        case _ if is_dataclass(value):
+            for field in fields(value):
+                _check_text(getattr(value, field.name), noun)
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _not_text(noun: str) -> Invalid:
+    return Invalid(
+        "text_invalid",
+        f"A text of this {noun} holds a NUL or half a surrogate pair, which is no Unicode text. Take that character out.",
+        kind=noun,
+    )
+
+
+SHAPES: Mapping[type[Any], Shape[Any]] = {
+    Sandbox: Shape(Sandbox, tables.SANDBOXES),
+    Snapshot: Shape(Snapshot, tables.SNAPSHOTS),
+    Template: Shape(Template, tables.TEMPLATES),
+    ApiKey: Shape(ApiKey, tables.KEYS),
+    Idempotency: Shape(Idempotency, tables.IDEMPOTENCY),
+}
+EVENT_SHAPE = Shape(Event, tables.EVENTS)
+USAGE_COLUMNS = tuple(field.name for field in fields(Usage))
+
+
+def shape_of(kind: type[T]) -> Shape[T]:
+    shape = SHAPES.get(kind)
+    if shape is None:
+        raise Fault("kind_unknown", f"The store keeps no {kind.__name__}. It keeps {', '.join(k.__name__ for k in SHAPES)}.")
+    return shape

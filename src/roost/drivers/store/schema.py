@@ -1,0 +1,72 @@
+"""Brings a database to the newest schema, off the loop: Alembic blocks, and imports its scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from roost.domain.errors import Fault
+from roost.drivers.store.connections import WRITER, open_engine
+from roost.drivers.store.dialect import Dialect
+from roost.drivers.store.failures import name_of, translated, unreachable
+
+SCRIPTS = "roost.drivers.store:migrations"
+
+
+def upgrade(url: sa.URL, dialect: Dialect, busy_timeout_s: float) -> None:
+    """Blocks. All migrations that are missing are applied in one transaction: a crash leaves the old schema."""
+    if dialect.name == "sqlite" and url.database:
+        _create_private(Path(url.database), url)
+    # A loop of its own, so that the same driver serves both databases and none of this is on the caller's loop.
+    asyncio.run(_upgrade(url, dialect, busy_timeout_s))
+
+
+def alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", SCRIPTS)
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+async def _upgrade(url: sa.URL, dialect: Dialect, busy_timeout_s: float) -> None:
+    engine = open_engine(url, dialect, WRITER, busy_timeout_s)
+    try:
+        with translated(dialect, url):
+            async with engine.begin() as connection:
+                await connection.run_sync(_apply, url)
+    finally:
+        await engine.dispose()
+
+
+def _apply(connection: sa.Connection, url: sa.URL) -> None:
+    config = alembic_config()
+    scripts = ScriptDirectory.from_config(config)
+    known = {script.revision for script in scripts.walk_revisions()}
+    found = set(MigrationContext.configure(connection).get_current_heads())
+    if not found <= known:
+        theirs, ours = ", ".join(sorted(found - known)), scripts.get_current_head()
+        raise Fault(
+            "database_from_newer_roost",
+            f"The database {name_of(url)} was last used by a newer Roost (its schema is {theirs}; this one knows up to {ours})."
+            " Start the newer Roost, or put back the copy of the database from before the upgrade.",
+            database=name_of(url),
+            schema=theirs,
+            newest_known=ours,
+        )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _create_private(path: Path, url: sa.URL) -> None:
+    """The database holds access tokens: nobody else reads it. SQLite gives its side files the mode of the main one."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise unreachable(url, error) from error

@@ -1,0 +1,117 @@
+"""Who may reach what, decided before anything is woken or sent. Pure.
+
+The agent inside checks its token itself. The edge checks it only for a sleeping sandbox, since waking costs and a stranger must
+not be able to cause it. Other ports are public, as E2B's are: the service behind them decides.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import posixpath
+from enum import Enum, auto
+from urllib.parse import parse_qs, unquote_to_bytes
+
+from roost.contracts.routes import Route
+from roost.edge import pages
+from roost.edge.head import RequestHead
+from roost.edge.limits import AGENT_PORT
+from roost.edge.pages import Answer
+from roost.edge.resolve import Target
+
+# The agent's routes that are its node's alone: whoever could reach them from outside could take the sandbox over.
+PRIVATE = frozenset((b"init", b"freeze", b"unfreeze", b"collapse", b"fsfreeze", b"fsthaw", b"upgrade", b"roost"))
+
+
+class Step(Enum):
+    FORWARD = auto()
+    WAKE = auto()  # then forward
+
+
+def admit(route: Route | None, head: RequestHead, target: Target, now: float) -> Step | Answer:
+    """What happens to a request: pass it on, wake its sandbox first, or answer it here."""
+    if route is None:
+        return pages.sandbox_not_found(target.sandbox, head)
+    if target.port == AGENT_PORT and is_private(head.target):
+        return pages.private_route(target.sandbox)
+    if route.address is not None:
+        return Step.FORWARD
+    if not route.wakes:
+        return pages.sandbox_not_found(target.sandbox, head)
+    if target.port != AGENT_PORT:
+        return Step.WAKE
+    if _is_preflight(head):
+        return pages.preflight()
+    refusal = _refusal(head, route.access_token, now)
+    return Step.WAKE if refusal is None else pages.unauthorized(refusal)
+
+
+def is_private(target: bytes) -> bool:
+    """Whether a request target leads to a private route in anybody's reading of it.
+
+    Public paths of the agent never contain the private words as their first part, so reading too much into a path is safe.
+    """
+    path = target.partition(b"?")[0].partition(b"#")[0]
+    for _ in range(8):
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            break
+        path = decoded
+    else:
+        return True  # encoded over and over: nobody's honest request
+    path = path.replace(b"\\", b"/").lower()
+    resolved = posixpath.normpath(b"/" + path.lstrip(b"/"))
+    return _first_part(path) in PRIVATE or _first_part(resolved) in PRIVATE
+
+
+def _first_part(path: bytes) -> bytes:
+    for part in path.split(b"/"):
+        name = part.partition(b";")[0].partition(b"?")[0].partition(b"#")[0].strip(b" \t\r\n\0\x0b\x0c")
+        if name not in (b"", b".", b".."):
+            return name
+    return b""
+
+
+def _is_preflight(head: RequestHead) -> bool:
+    """A browser asking for permission cannot send a token; it is answered as the agent would."""
+    return head.method == b"OPTIONS" and head.get(b"access-control-request-method") is not None
+
+
+def _refusal(head: RequestHead, token: str, now: float) -> str | None:
+    """Why a request may not wake the sandbox through its agent, or None if it may."""
+    if not token:
+        return None
+    given = head.get(b"x-access-token")
+    if given is not None:
+        if hmac.compare_digest(given, token.encode()):
+            return None
+        return "access token present in header but does not match"
+    path, _, query = head.target.partition(b"?")
+    if path == b"/files" and head.method in (b"GET", b"HEAD", b"POST"):
+        return signature_refusal(query, token, write=head.method == b"POST", now=now)
+    return "the sandbox is asleep, and waking it needs its access token in the header X-Access-Token"
+
+
+def signature_refusal(query: bytes, token: str, *, write: bool, now: float) -> str | None:
+    """Why a signed file URL is not good, or None if it is. The words are E2B's: its clients compare them."""
+    values = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    signature = values.get("signature", [""])[0]
+    if not signature:
+        return "missing signature query parameter"
+    path, user = values.get("path", [""])[0], values.get("username", [""])[0]
+    expiration = values.get("signature_expiration", [""])[0]
+    wanted = sign(path, user, token, write=write, expiration=expiration or None)
+    if not hmac.compare_digest(signature.encode(), wanted.encode()):
+        return "invalid signature"
+    if expiration and not (expiration.isascii() and expiration.isdigit() and int(expiration) >= now):
+        return "signature is already expired"
+    return None
+
+
+def sign(path: str, user: str, token: str, *, write: bool, expiration: str | None) -> str:
+    parts = [path, "write" if write else "read", user, token]
+    if expiration is not None:
+        parts.append(expiration)
+    digest = hashlib.sha256(":".join(parts).encode()).digest()
+    return "v1_" + base64.b64encode(digest).decode().rstrip("=")

@@ -1,0 +1,61 @@
+"""The edge: its parts joined, and the protocol class that puts it before an API on one port.
+
+    edge = Edge(routes, TrafficLedger(clock), clock, domain="roost.localhost")
+    config = uvicorn.Config(api, http=protocol_factory(edge), ...)
+
+with `edge.run()` in the task group in which the server runs. Sandbox traffic never passes through ASGI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import anyio.abc
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from roost.contracts.clock import Clock
+from roost.contracts.routes import Routes
+from roost.edge.connection import ClientConnection
+from roost.edge.door import UvicornParts
+from roost.edge.ledger import TrafficLedger
+from roost.edge.limits import Limits
+from roost.edge.resolve import Resolver
+from roost.edge.switchboard import Switchboard
+
+
+class Edge:
+    """Carries sandbox traffic while `run` runs. `domain` is what sandboxes' host names end in; a port in it is ignored."""
+
+    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, domain: str, limits: Limits | None = None) -> None:
+        self._board = Switchboard(routes, ledger, clock, limits or Limits())
+        self._resolver = Resolver(domain)
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Carries traffic until cancelled, then cuts what is open. Started before the server takes connections."""
+        await self._board.run(task_status=task_status)
+
+    def close(self) -> None:
+        """Cuts every open connection of every sandbox. May be called twice."""
+        self._board.close()
+
+
+def protocol_factory(edge: Edge) -> type[asyncio.Protocol]:
+    """What uvicorn is given as its `http` class: one client's connection, for the API and for sandboxes."""
+    board, resolver = edge._board, edge._resolver
+
+    class EdgeProtocol(ClientConnection):
+        __slots__ = ()
+
+        def __init__(
+            self,
+            config: Config,
+            server_state: ServerState,
+            app_state: dict[str, Any],
+            _loop: asyncio.AbstractEventLoop | None = None,
+        ) -> None:
+            super().__init__(board, resolver, UvicornParts(config, server_state, app_state, _loop))
+
+    return EdgeProtocol

@@ -1,0 +1,27 @@
+"""How much the edge takes, and how long it waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AGENT_PORT = 49983
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The defaults are for earnest; tests shorten the waits."""
+
+    head_bytes: int = 64 * 1024
+    head_timeout_s: float = 60.0  # from the first byte of a head to its last
+    idle_timeout_s: float = 75.0  # a client's connection without a request
+    connect_timeout_s: float = 5.0
+    wake_deadline_s: float = 60.0
+    wake_holders: int = 256  # requests waiting for one sandbox to wake
+    idle_upstreams: int = 16  # kept for one port of one sandbox
+    idle_upstream_s: float = 4.0  # under the five seconds after which Node and uvicorn hang up by themselves
+    half_closed_s: float = 60.0  # a tunnel that one side has ended
+    linger_s: float = 2.0  # reading on after an early answer, so that the client gets to see it
+    flush_s: float = 60.0  # for a client to take the last bytes of a closed connection
+    shutdown_grace_s: float = 5.0  # for answers under way when the server stops
+    high_water_bytes: int = 512 * 1024  # unsent bytes that stop the other side
+    low_water_bytes: int = 128 * 1024

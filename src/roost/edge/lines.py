@@ -1,0 +1,153 @@
+"""Connections to sandboxes: how each port is reached, and the idle ones kept for the next request."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum, auto
+
+import anyio
+
+from roost.contracts.routes import Route
+from roost.domain.ids import SandboxId
+from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.upstream import BridgeHandshake, PortClosed, Unreachable, Upstream
+
+
+class Way(Enum):
+    DIRECT = auto()  # TCP to the sandbox's address
+    BRIDGE = auto()  # through the agent, for what listens on the sandbox's loopback only
+
+
+class _Known:
+    """What was learnt about one incarnation of a sandbox."""
+
+    __slots__ = ("idle", "incarnation", "ways")
+
+    def __init__(self, incarnation: int) -> None:
+        self.incarnation = incarnation
+        self.ways: dict[int, Way] = {}
+        self.idle: dict[int, list[_Idle]] = {}
+
+
+class Lines:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._known: dict[SandboxId, _Known] = {}
+
+    def take_idle(self, route: Route, port: int) -> Upstream | None:
+        """A connection left over from an earlier request, the newest first."""
+        known = self._known.get(route.sandbox)
+        if known is None or known.incarnation != route.incarnation:
+            return None
+        idle = known.idle.get(port)
+        while idle:
+            upstream = idle.pop().leave()
+            if upstream.is_open and upstream.address == route.address:
+                return upstream
+            upstream.abort()
+        return None
+
+    def give_back(self, upstream: Upstream) -> None:
+        """Keeps a connection whose last answer is complete, or closes it."""
+        known = self._known.get(upstream.sandbox)
+        if known is None or known.incarnation != upstream.incarnation or not upstream.is_open:
+            upstream.close()
+            return
+        idle = known.idle.setdefault(upstream.port, [])
+        if len(idle) >= self._limits.idle_upstreams:
+            upstream.close()
+            return
+        idle.append(_Idle(upstream, idle, self._limits.idle_upstream_s))
+
+    async def dial(self, route: Route, port: int) -> Upstream:
+        """A new connection to the port. Raises PortClosed, Unreachable."""
+        known = self._learn(route)
+        if port == AGENT_PORT:
+            return await self._open(route, port, Way.DIRECT)
+        first, second = Way.DIRECT, Way.BRIDGE
+        if known.ways.get(port) is Way.BRIDGE:
+            first, second = second, first
+        try:
+            upstream, way = await self._open(route, port, first), first
+        except PortClosed as refused:
+            try:
+                upstream, way = await self._open(route, port, second), second
+            except Unreachable:
+                raise refused from None
+        known.ways[port] = way
+        return upstream
+
+    def drop(self, sandbox: SandboxId) -> None:
+        """Closes what is idle and forgets what was learnt."""
+        known = self._known.pop(sandbox, None)
+        if known is not None:
+            for idle in known.idle.values():
+                while idle:
+                    idle.pop().leave().abort()
+
+    def close(self) -> None:
+        for sandbox in list(self._known):
+            self.drop(sandbox)
+
+    def _learn(self, route: Route) -> _Known:
+        known = self._known.get(route.sandbox)
+        if known is None or known.incarnation != route.incarnation:
+            self.drop(route.sandbox)
+            known = self._known[route.sandbox] = _Known(route.incarnation)
+        return known
+
+    async def _open(self, route: Route, port: int, way: Way) -> Upstream:
+        assert route.address is not None, "a route is dialled only while the sandbox runs"
+        upstream = Upstream(route.sandbox, route.incarnation, port, route.address, self._limits)
+        loop = asyncio.get_running_loop()
+        try:
+            with anyio.fail_after(self._limits.connect_timeout_s):
+                await loop.create_connection(lambda: upstream, route.address, port if way is Way.DIRECT else AGENT_PORT)
+                if way is Way.BRIDGE:
+                    await BridgeHandshake(upstream).join()
+        except ConnectionRefusedError as error:
+            raise PortClosed(route.sandbox, port) from error
+        except TimeoutError as error:
+            raise Unreachable(route.sandbox, port, f"no answer within {self._limits.connect_timeout_s:g} s") from error
+        except OSError as error:
+            raise Unreachable(route.sandbox, port, error.strerror or str(error)) from error
+        return upstream
+
+
+class _Idle:
+    """Watches an idle connection: it is closed when the sandbox closes it, says anything unasked, or nobody takes it in time."""
+
+    __slots__ = ("_expiry", "_shelf", "_upstream")
+
+    def __init__(self, upstream: Upstream, shelf: list[_Idle], keep_s: float) -> None:
+        self._upstream = upstream
+        self._shelf = shelf
+        self._expiry = asyncio.get_running_loop().call_later(keep_s, self._discard)
+        upstream.receiver = self
+        upstream.resume_reading()
+
+    def leave(self) -> Upstream:
+        self._expiry.cancel()
+        self._upstream.receiver = None
+        return self._upstream
+
+    def _discard(self) -> None:
+        if self in self._shelf:
+            self._shelf.remove(self)
+        self.leave().abort()
+
+    def upstream_data(self, data: bytes) -> None:
+        self._discard()
+
+    def upstream_eof(self) -> bool:
+        self._discard()
+        return False
+
+    def upstream_lost(self, error: Exception | None) -> None:
+        self._discard()
+
+    def upstream_full(self) -> None:
+        pass
+
+    def upstream_ready(self) -> None:
+        pass

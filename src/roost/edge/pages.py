@@ -1,0 +1,204 @@
+"""What the edge answers by itself: JSON in E2B's words for programs, a page for people. Status numbers of the edge live here."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+from roost.domain.errors import (
+    Conflict,
+    Exhausted,
+    Forbidden,
+    Gone,
+    NotFound,
+    RoostError,
+    TimedOut,
+    Unauthenticated,
+    Unavailable,
+    Unsupported,
+)
+from roost.edge.head import RequestHead
+
+_JSON = b"application/json"
+_HTML = b"text/html; charset=utf-8"
+_RETRY_AFTER_S = 5
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{refresh}<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fafafa }}
+body {{ max-width: 34rem; margin: 18vh auto 0; padding: 0 1.5rem }}
+h1 {{ font-size: 1.35rem; margin: 0 0 .5rem }}
+code {{ font-family: ui-monospace, monospace; background: #8882; padding: .1em .3em; border-radius: .2em }}
+p {{ margin: .5rem 0; color: #555 }}
+@media (prefers-color-scheme: dark) {{ body {{ color: #eee; background: #181818 }} p {{ color: #aaa }} }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{what}</p>
+<p>{next}</p>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of the edge's own."""
+
+    status: int
+    body: bytes = b""
+    content_type: bytes = _JSON
+    fields: tuple[tuple[bytes, bytes], ...] = ()
+
+    def render(self, *, head_only: bool, close: bool) -> bytes:
+        reason = HTTPStatus(self.status).phrase.encode()
+        lines = [b"HTTP/1.1 %d %b" % (self.status, reason)]
+        if self.status != 204:
+            lines += [b"Content-Type: " + self.content_type, b"Content-Length: %d" % len(self.body)]
+        # A page's script may read why its request failed; nothing here is a secret.
+        lines += [b"Cache-Control: no-store", b"Access-Control-Allow-Origin: *"]
+        lines += [name + b": " + value for name, value in self.fields]
+        if close:
+            lines.append(b"Connection: close")
+        return b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head_only else self.body)
+
+
+def sandbox_not_found(sandbox: str, head: RequestHead) -> Answer:
+    if wants_page(head):
+        return _page(
+            502,
+            "The sandbox was not found",
+            f"There is no sandbox <code>{html.escape(sandbox)}</code>, or it is paused and traffic may not wake it.",
+            "Check the address. If the sandbox is paused, resume it and load this page again.",
+        )
+    return _json(502, {"sandboxId": sandbox, "message": "The sandbox was not found", "code": 502})
+
+
+def port_closed(sandbox: str, port: int, head: RequestHead) -> Answer:
+    if wants_page(head):
+        return _page(
+            502,
+            f"Nothing listens on port {port}",
+            f"The sandbox <code>{html.escape(sandbox)}</code> is running, but no program in it listens on port {port}.",
+            "Start the program, then load this page again.",
+        )
+    message = "The sandbox is running but port is not open"
+    return _json(502, {"message": message, "sandboxId": sandbox, "port": port, "code": 502})
+
+
+def no_answer(sandbox: str, port: int, head: RequestHead, detail: str) -> Answer:
+    """The port took the request and did not answer it, or not in a way that can be read, or cannot be reached at all."""
+    if wants_page(head):
+        return _page(
+            502,
+            f"Port {port} does not answer",
+            f"The sandbox <code>{html.escape(sandbox)}</code> is running, but {html.escape(detail)}.",
+            "Look at what the program on that port is doing, then load this page again.",
+        )
+    message = f"The sandbox is running but {detail}"
+    return _json(502, {"message": message, "sandboxId": sandbox, "port": port, "code": 502})
+
+
+def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> Answer:
+    """The sandbox sleeps and could not be woken for this request."""
+    if isinstance(error, NotFound | Gone):
+        return sandbox_not_found(sandbox, head)
+    status = _status_of(error)
+    if wants_page(head):
+        answer = _page(
+            status,
+            "The sandbox is not awake",
+            html.escape(error.message),
+            "This page tries again by itself." if status == 503 else "See the sandbox's events for what happened.",
+            refresh_s=_RETRY_AFTER_S if status == 503 else None,
+        )
+    else:
+        answer = _json(status, {"message": error.message, "sandboxId": sandbox, "code": status, "error_code": error.code})
+    return replace(answer, fields=((b"Retry-After", b"%d" % _RETRY_AFTER_S),)) if status == 503 else answer
+
+
+def fault(sandbox: str) -> Answer:
+    message = "The server made a mistake while it passed this request on. Its log says what; the request may be tried again"
+    return _json(500, {"message": message, "sandboxId": sandbox, "code": 500})
+
+
+def private_route(sandbox: str) -> Answer:
+    return _json(404, {"message": "There is no such route", "sandboxId": sandbox, "code": 404})
+
+
+def unauthorized(message: str) -> Answer:
+    return _json(401, {"code": 401, "message": message})
+
+
+def malformed(message: str) -> Answer:
+    return _json(400, {"code": 400, "message": message})
+
+
+def method_not_allowed() -> Answer:
+    message = "CONNECT is not served here. Reach a sandbox's port by its host name or by the E2b-Sandbox headers."
+    return _json(405, {"code": 405, "message": message}, (b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+
+
+def head_too_large(limit_bytes: int) -> Answer:
+    return _json(431, {"code": 431, "message": f"The request's head is longer than {limit_bytes} bytes. Send shorter headers."})
+
+
+def head_too_slow(limit_s: float) -> Answer:
+    return _json(408, {"code": 408, "message": f"The request's head did not arrive within {limit_s:g} s."})
+
+
+def preflight() -> Answer:
+    allowed = (
+        (b"Access-Control-Allow-Methods", b"*"),
+        (b"Access-Control-Allow-Headers", b"*"),
+        (b"Access-Control-Max-Age", b"600"),
+    )
+    return Answer(204, fields=allowed)
+
+
+def wants_page(head: RequestHead) -> bool:
+    """A person's browser is asking for a page to show, not a program for data."""
+    if head.method not in (b"GET", b"HEAD"):
+        return False
+    fields = {lower: value.lower() for lower, value, _ in head.fields}
+    accept = fields.get(b"accept", b"")
+    if fields.get(b"sec-fetch-mode") == b"navigate":
+        return b"text/html" in accept
+    return accept.lstrip().startswith((b"text/html", b"application/xhtml+xml"))
+
+
+def _status_of(error: RoostError) -> int:
+    match error:
+        case Unavailable() | TimedOut():
+            return 503
+        case Exhausted():
+            return 429
+        case Conflict():
+            return 409
+        case Forbidden():
+            return 403
+        case Unauthenticated():
+            return 401
+        case Unsupported():
+            return 501
+        case _:
+            return 500
+
+
+def _json(status: int, body: dict[str, object], *fields: tuple[bytes, bytes]) -> Answer:
+    return Answer(status, json.dumps(body).encode() + b"\n", _JSON, fields)
+
+
+def _page(status: int, title: str, what: str, next_: str, *, refresh_s: int | None = None) -> Answer:
+    """`what` is HTML; whatever in it came from outside was escaped by the caller."""
+    refresh = f'<meta http-equiv="refresh" content="{refresh_s}">\n' if refresh_s is not None else ""
+    body = _PAGE.format(title=html.escape(title), what=what, next=html.escape(next_), refresh=refresh)
+    return Answer(status, body.encode(), _HTML)

@@ -1,0 +1,201 @@
+"""One TCP connection to a port of a sandbox, and the shake of hands with the agent's bridge."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import struct
+import termios
+from typing import Protocol, cast
+
+from roost.domain.errors import Unavailable
+from roost.domain.ids import SandboxId
+from roost.edge.head import RESPONSE_HEAD_END, parse_response
+from roost.edge.limits import Limits
+
+
+class PortClosed(Unavailable):
+    def __init__(self, sandbox: str, port: int) -> None:
+        super().__init__("port_closed", f"Nothing listens on port {port} of sandbox {sandbox}.", sandbox=sandbox, port=port)
+
+
+class Unreachable(Unavailable):
+    def __init__(self, sandbox: str, port: int, detail: str) -> None:
+        super().__init__(
+            "port_unreachable", f"Port {port} of sandbox {sandbox} cannot be reached: {detail}.", sandbox=sandbox, port=port
+        )
+
+
+class Receiver(Protocol):
+    """Whoever uses an upstream connection now."""
+
+    def upstream_data(self, data: bytes) -> None: ...
+
+    def upstream_eof(self) -> bool:
+        """The sandbox sends nothing more. True keeps the other direction open."""
+        ...
+
+    def upstream_lost(self, error: Exception | None) -> None: ...
+
+    def upstream_full(self) -> None:
+        """Write no more until `upstream_ready`."""
+        ...
+
+    def upstream_ready(self) -> None: ...
+
+
+class Upstream(asyncio.Protocol):
+    __slots__ = ("_limits", "_reading", "_transport", "address", "incarnation", "port", "receiver", "sandbox")
+
+    def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: Limits) -> None:
+        self.sandbox = sandbox
+        self.incarnation = incarnation
+        self.port = port
+        self.address = address
+        self.receiver: Receiver | None = None
+        self._limits = limits
+        self._transport: asyncio.Transport | None = None
+        self._reading = True
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_drained(self) -> bool:
+        return self._transport is not None and not self._transport.get_write_buffer_size()
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def write_eof(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def pause_reading(self) -> None:
+        if self._reading and self._transport is not None and not self._transport.is_closing():
+            self._reading = False
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if not self._reading and self._transport is not None and not self._transport.is_closing():
+            self._reading = True
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Ends the connection; what was written still goes out. Nothing is reported any more."""
+        self.receiver = None
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Cuts the connection. Nothing is reported any more."""
+        self.receiver = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def has_unacknowledged(self) -> bool:
+        """Whether bytes are under way that the sandbox has not taken: here or in the kernel's queue."""
+        if not self.is_open:
+            return False
+        assert self._transport is not None
+        if self._transport.get_write_buffer_size():
+            return True
+        socket = self._transport.get_extra_info("socket")
+        try:
+            answer = fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+        except OSError:
+            return False
+        return struct.unpack("i", answer)[0] > 0
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._limits.high_water_bytes, low=self._limits.low_water_bytes)
+
+    def data_received(self, data: bytes) -> None:
+        if self.receiver is not None:
+            self.receiver.upstream_data(data)
+
+    def eof_received(self) -> bool:
+        return self.receiver is not None and self.receiver.upstream_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        receiver, self.receiver = self.receiver, None
+        if receiver is not None:
+            receiver.upstream_lost(exc)
+
+    def pause_writing(self) -> None:
+        if self.receiver is not None:
+            self.receiver.upstream_full()
+
+    def resume_writing(self) -> None:
+        if self.receiver is not None:
+            self.receiver.upstream_ready()
+
+
+class BridgeHandshake:
+    """Asks the agent to join this connection to a port on the sandbox's own loopback."""
+
+    __slots__ = ("_answer", "_buffer", "_upstream")
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+        self._buffer = b""
+        self._answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        upstream.receiver = self
+
+    async def join(self) -> None:
+        """The upstream is a raw connection to the port. Raises PortClosed, Unreachable."""
+        upstream = self._upstream
+        upstream.write(
+            b"GET /roost/bridge?port=%d HTTP/1.1\r\nHost: %b\r\nConnection: Upgrade\r\nUpgrade: roost-bridge\r\n\r\n"
+            % (upstream.port, upstream.address.encode())
+        )
+        try:
+            status = await self._answer
+        except BaseException:
+            upstream.abort()
+            raise
+        if status != 101:
+            upstream.abort()
+            if status == 502:
+                raise PortClosed(upstream.sandbox, upstream.port)
+            raise Unreachable(upstream.sandbox, upstream.port, f"the agent's bridge answered {status}")
+        upstream.receiver = None
+
+    def upstream_data(self, data: bytes) -> None:
+        self._buffer += data
+        end = RESPONSE_HEAD_END.search(self._buffer)
+        if end is None or self._answer.done():
+            return
+        try:
+            status = parse_response(self._buffer[: end.end()]).status
+        except Unavailable as error:
+            self._answer.set_exception(error)
+            return
+        if status == 101 and end.end() < len(self._buffer):
+            # An HTTP service speaks when it is spoken to: these bytes would be taken for the answer to a request not yet sent.
+            self._answer.set_exception(
+                Unreachable(self._upstream.sandbox, self._upstream.port, "the program behind it speaks before it is asked")
+            )
+            return
+        self._answer.set_result(status)
+
+    def upstream_eof(self) -> bool:
+        return False
+
+    def upstream_lost(self, error: Exception | None) -> None:
+        if not self._answer.done():
+            self._answer.set_exception(
+                Unreachable(self._upstream.sandbox, self._upstream.port, "the agent's bridge closed the connection")
+            )
+
+    def upstream_full(self) -> None:
+        pass
+
+    def upstream_ready(self) -> None:
+        pass

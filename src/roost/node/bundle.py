@@ -1,0 +1,101 @@
+"""The OCI spec of a sandbox. Pure: data in, data out.
+
+A snapshot carries the spec that it ran with, since it restores only with an equal one. What may differ between two clones is
+named in `relocate`: the root's path, the network namespace, the cgroup, the limits.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from roost.domain.sandbox import Size
+
+Spec = dict[str, Any]
+
+AGENT_MOUNT = "/.roost"
+HOSTNAME = "roost"  # the agent sets the real one
+_CPU_PERIOD_US = 100_000
+_OPEN_FILES = 1 << 20
+
+# Inside gVisor these rule over the guest's own kernel only.
+_CAPABILITIES = [
+    "CAP_AUDIT_CONTROL", "CAP_AUDIT_READ", "CAP_AUDIT_WRITE", "CAP_BLOCK_SUSPEND", "CAP_CHOWN", "CAP_DAC_OVERRIDE",
+    "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_IPC_LOCK", "CAP_IPC_OWNER", "CAP_KILL", "CAP_LEASE",
+    "CAP_LINUX_IMMUTABLE", "CAP_MAC_ADMIN", "CAP_MAC_OVERRIDE", "CAP_MKNOD", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE",
+    "CAP_NET_BROADCAST", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_ADMIN",
+    "CAP_SYS_BOOT", "CAP_SYS_CHROOT", "CAP_SYS_NICE", "CAP_SYS_PACCT", "CAP_SYS_PTRACE", "CAP_SYS_RESOURCE",
+    "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG", "CAP_SYSLOG", "CAP_WAKE_ALARM",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent as a sandbox boots it: its directory is mounted read-only and kept as long as any snapshot needs it."""
+
+    version: str
+    path: Path
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What differs between two clones of one snapshot."""
+
+    root: Path
+    netns: str
+    cgroup: str
+    size: Size
+
+
+def boot_spec(agent: Agent, place: Place) -> Spec:
+    """A spec for a cold boot with the agent as PID 1."""
+    spec: Spec = {
+        "ociVersion": "1.0.2",
+        "hostname": HOSTNAME,
+        "process": {
+            "user": {"uid": 0, "gid": 0},
+            "args": list(agent.argv),
+            "env": [f"{name}={value}" for name, value in sorted(agent.env.items())],
+            "cwd": "/",
+            "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), _CAPABILITIES),
+            "rlimits": [{"type": "RLIMIT_NOFILE", "hard": _OPEN_FILES, "soft": _OPEN_FILES}],
+        },
+        "root": {},
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
+            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "nodev", "mode=1777"]},
+            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": ["nosuid", "nodev", "mode=1777"]},
+            {"destination": AGENT_MOUNT, "type": "bind", "source": str(agent.path), "options": ["bind", "ro"]},
+        ],
+        "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")] + [{"type": "network"}]},
+    }
+    return relocate(spec, place)
+
+
+def relocate(spec: Spec, place: Place) -> Spec:
+    """The same spec for another clone."""
+    moved = copy.deepcopy(spec)
+    moved["root"] = {"path": str(place.root)}
+    for namespace in moved["linux"]["namespaces"]:
+        if namespace["type"] == "network":
+            namespace["path"] = place.netns
+    moved["linux"]["cgroupsPath"] = place.cgroup
+    moved["linux"]["resources"] = _resources(place.size)
+    return moved
+
+
+def _resources(size: Size) -> dict[str, Any]:
+    resources: dict[str, Any] = {}
+    if size.cpus:
+        resources["cpu"] = {"period": _CPU_PERIOD_US, "quota": int(size.cpus * _CPU_PERIOD_US)}
+    if size.memory_mb:
+        resources["memory"] = {"limit": size.memory_mb << 20}
+    if size.pids:
+        resources["pids"] = {"limit": size.pids}
+    return resources

@@ -1,0 +1,216 @@
+"""Takes the memory and the disk of a container into a snapshot. Manifest last.
+
+While it stands still: the agent is told, the engine writes the memory, the subvolume is snapshotted (in that order: the engine
+flushes what it holds of files). What takes long after that (sync, hashing) runs with the guest frozen for a pause, since it is
+about to sleep anyway, and with the guest running again for a snapshot.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from anyio import CancelScope, to_thread
+
+from roost.archive import manifest as manifests
+from roost.archive.keys import MEMORY, SPEC, SnapshotPaths
+from roost.archive.manifest import DiskProof, FileProof, Manifest
+from roost.contracts.guest import Guest
+from roost.contracts.runtime import Runtime
+from roost.domain.errors import EngineFailed, GuestUnreachable, NodeFull
+from roost.domain.node import Captured, CaptureOrder
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
+from roost.node import subvolumes
+from roost.node.containers import Container, Containers, discard_snapshot, spec_agent
+from roost.node.inventory import Phase
+from roost.node.meter import disk_space
+from roost.node.steps import Steps, together
+
+_DISK_RESERVE_BYTES = 256 << 20
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was gathered while the container stood still."""
+
+    disk: subvolumes.SubvolumeInfo
+    processes: tuple[str, ...]
+    frozen_at: float
+
+
+class Captures:
+    def __init__(self, *, containers: Containers, guest: Guest, now: Callable[[], float]) -> None:
+        self._containers = containers
+        self._guest = guest
+        self._now = now
+
+    async def capture(
+        self, steps: Steps, container: Container, order: CaptureOrder, size: Size, *, thaw: bool
+    ) -> Captured:
+        """The manifest is on disk. With `thaw` the container runs again long before that; without, it is still frozen."""
+        paths = self._containers.volume.snapshot(order.snapshot)
+        runtime = self._containers.engine_of(container)
+        await self._make_room(container, keep_memory=order.keep_memory)
+        container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
+        await steps.do(
+            "directory",
+            to_thread.run_sync(_fresh, paths, order.keep_memory),
+            undo=lambda: to_thread.run_sync(discard_snapshot, paths),
+        )
+        await self._tell_guest(container, keep_memory=order.keep_memory)
+
+        frozen = Thaw(runtime, container.journal.container)
+        await steps.do("freeze", frozen.freeze(), undo=frozen.thaw)
+        frozen_at = self._now()
+        taken = await self._take(steps, container, order, paths, frozen_at)
+        if thaw:
+            await steps.do("thaw", frozen.thaw())
+        frozen_s = self._now() - frozen_at
+
+        files = await steps.do("prove", self._prove(paths, order))
+        manifest = self._manifest(container, order, size, taken, files)
+        with CancelScope(shield=True):  # once it is being published it is no longer taken back
+            await to_thread.run_sync(manifests.publish, paths, manifest)
+        return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, frozen_s)
+
+    async def capture_disk(self, container: Container, order: CaptureOrder, size: Size) -> Captured:
+        """A disk snapshot of a container that has no process any more."""
+        paths = self._containers.volume.snapshot(order.snapshot)
+
+        def take() -> subvolumes.SubvolumeInfo:
+            _fresh(paths, False)
+            subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
+            shutil.copyfile(container.paths.spec, paths.spec)
+            return subvolumes.info(paths.root)
+
+        taken = Taken(await to_thread.run_sync(take), (), self._now())
+        files = await self._prove(paths, order)
+        manifest = self._manifest(container, order, size, taken, files)
+        await to_thread.run_sync(manifests.publish, paths, manifest)
+        return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
+
+    async def _take(
+        self, steps: Steps, container: Container, order: CaptureOrder, paths: SnapshotPaths, frozen_at: float
+    ) -> Taken:
+        runtime, name = self._containers.engine_of(container), container.journal.container
+        processes: tuple[str, ...] = ()
+        if order.keep_memory:
+            processes = await runtime.processes(name)
+            await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
+
+        def take_disk() -> subvolumes.SubvolumeInfo:
+            subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
+            shutil.copyfile(container.paths.spec, paths.spec)
+            return subvolumes.info(paths.root)
+
+        disk = await steps.do("disk", to_thread.run_sync(take_disk))
+        return Taken(disk, processes, frozen_at)
+
+    async def _checkpoint(self, runtime: Runtime, name: str, into: Path) -> None:
+        try:
+            await runtime.checkpoint(name, into)
+        except EngineFailed as error:
+            if "no space" in str(error.facts.get("detail", "")).lower():
+                raise NodeFull("disk space", "room for its memory", "less") from error
+            raise
+
+    async def _tell_guest(self, container: Container, *, keep_memory: bool) -> None:
+        """A guest that does not answer is captured all the same: its memory is what it is."""
+        if container.slot is None:
+            return
+        address = container.slot.address
+        try:
+            if keep_memory:
+                await self._guest.before_checkpoint(address)
+            else:
+                await self._guest.run(
+                    address, "sync", user="root", timeout_s=60
+                )  # files the guest's kernel still holds back
+        except GuestUnreachable as error:
+            if not keep_memory:
+                raise
+            log.warning(
+                "capturing a guest that does not answer", container=container.journal.container, error=error.message
+            )
+
+    async def _make_room(self, container: Container, *, keep_memory: bool) -> None:
+        needed = _DISK_RESERVE_BYTES
+        if keep_memory:
+            needed += self._containers.meter.memory_bytes(self._containers.cgroup(container.journal.container))
+        free, _ = await to_thread.run_sync(disk_space, self._containers.volume.home)
+        if free < needed:
+            raise NodeFull("disk space", f"{needed >> 20} MB", f"{free >> 20} MB")
+
+    async def _prove(self, paths: SnapshotPaths, order: CaptureOrder) -> dict[str, FileProof]:
+        """On the disk and hashed, both at once: proof costs no time of its own."""
+        names = [SPEC]
+        if order.keep_memory:
+            names += [
+                f"{MEMORY}/{path.name}" for path in await to_thread.run_sync(lambda: sorted(paths.memory.iterdir()))
+            ]
+        proofs: dict[str, FileProof] = {}
+
+        async def sync() -> None:
+            for name in names:
+                await to_thread.run_sync(manifests.sync_file, paths.home / name)
+            if order.keep_memory:
+                await to_thread.run_sync(manifests.sync_directory, paths.memory)
+
+        async def prove() -> None:
+            for name in names:
+                proofs[name] = await to_thread.run_sync(manifests.prove, paths.home / name)
+
+        await together(sync(), prove())
+        return proofs
+
+    def _manifest(
+        self, container: Container, order: CaptureOrder, size: Size, taken: Taken, files: dict[str, FileProof]
+    ) -> Manifest:
+        capabilities = self._containers.engine_of(container).capabilities()
+        return Manifest(
+            snapshot=order.snapshot,
+            kind=Kind.MEMORY if order.keep_memory else Kind.DISK,
+            template=order.template,
+            created_at=taken.frozen_at,
+            engine=capabilities.engine,
+            engine_flags=capabilities.flags,
+            agent=spec_agent(container.paths.spec),
+            cpu_features=tuple(sorted(self._containers.cpu_features)),
+            size=size,
+            disk=DiskProof(taken.disk.uuid, taken.disk.generation),
+            sandbox=order.sandbox,
+            parent=order.parent,
+            files=files,
+            processes=taken.processes,
+        )
+
+
+class Thaw:
+    """Freezes once and thaws once, however often it is asked: the engine counts, and a second freeze would need a second thaw."""
+
+    def __init__(self, runtime: Runtime, container: str) -> None:
+        self._runtime = runtime
+        self._container = container
+        self._frozen = False
+
+    async def freeze(self) -> None:
+        with CancelScope(shield=True):
+            await self._runtime.freeze(self._container)
+            self._frozen = True
+
+    async def thaw(self) -> None:
+        if self._frozen:
+            self._frozen = False
+            await self._runtime.thaw(self._container)
+
+
+def _fresh(paths: SnapshotPaths, with_memory: bool) -> None:
+    """An empty snapshot directory; what an interrupted attempt left is thrown away."""
+    discard_snapshot(paths)
+    (paths.memory if with_memory else paths.home).mkdir(parents=True, mode=0o700)

@@ -1,0 +1,211 @@
+"""Makes containers from snapshots and takes them away: root, slot, spec, engine, in that order and back.
+
+Knows nothing of orders. The pool and the service both build on it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anyio import to_thread
+
+from roost.archive import manifest as manifests
+from roost.archive.keys import ContainerPaths, SnapshotPaths, VolumePaths
+from roost.archive.manifest import Manifest
+from roost.contracts.runtime import Runtime
+from roost.domain.errors import SnapshotDamaged, SnapshotForeign
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.sandbox import Size
+from roost.node import inventory, subvolumes
+from roost.node.bundle import Agent, Place, Spec, boot_spec, relocate
+from roost.node.inventory import Journal, Phase
+from roost.node.meter import Meter
+from roost.node.slots import Slot, Slots
+from roost.node.steps import Steps, together
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """One driver for each engine version that a snapshot here was made with, and the one that boots new ones."""
+
+    current: Runtime
+    by_name: Mapping[str, Runtime]
+
+    def of(self, name: str) -> Runtime | None:
+        return self.by_name.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of this node, with or without a process behind it."""
+
+    paths: ContainerPaths
+    journal: Journal
+    slot: Slot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """What to make: a container of `source` in `paths`."""
+
+    paths: ContainerPaths
+    name: str
+    source: SnapshotId
+    size: Size
+    cold: bool
+    slot: Slot | None = None  # one that was kept for it
+    sandbox: SandboxId | None = None
+    incarnation: int = 0
+
+
+class Containers:
+    def __init__(
+        self, *, volume: VolumePaths, engines: Engines, slots: Slots, agent: Agent, meter: Meter, cgroup_parent: str,
+        cpu_features: frozenset[str],
+    ) -> None:  # fmt: skip
+        self.volume = volume
+        self.engines = engines
+        self.slots = slots
+        self.meter = meter
+        self.cpu_features = cpu_features
+        self._agent = agent
+        self._cgroup_parent = cgroup_parent
+
+    @property
+    def agent_version(self) -> str:
+        return self._agent.version
+
+    def cgroup(self, container: str) -> str:
+        return f"/{self._cgroup_parent}/{container}"
+
+    def engine_of(self, container: Container) -> Runtime:
+        found = self.engines.of(container.journal.engine)
+        assert found is not None, "a container runs only on an engine that is here"
+        return found
+
+    def load(self, snapshot: SnapshotId) -> Manifest:
+        """Blocks on the disk. Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign."""
+        return manifests.load(self.volume.snapshot(snapshot), snapshot)
+
+    def runtime_for(self, manifest: Manifest, *, cold: bool) -> Runtime:
+        """The engine that can run it. Raises SnapshotHasNoMemory, SnapshotForeign."""
+        if cold:
+            return self.engines.current
+        runtime = self.engines.of(manifest.engine)
+        if runtime is None and manifest.engine:
+            raise SnapshotForeign(
+                manifest.snapshot, "engine", manifest.engine, self.engines.current.capabilities().engine
+            )
+        capabilities = (runtime or self.engines.current).capabilities()
+        manifests.check_usable(manifest, capabilities.engine, capabilities.flags, self.cpu_features)
+        return runtime or self.engines.current
+
+    async def make(self, steps: Steps, clone: Clone) -> Container:
+        """A container that runs, proven, not yet told who it is. What it made is taken back by `steps`."""
+        manifest = await to_thread.run_sync(self.load, clone.source)
+        runtime = self.runtime_for(manifest, cold=clone.cold)
+        journal = Journal(
+            phase=Phase.MAKING, container=clone.name, engine=runtime.capabilities().engine, slot=None, source=clone.source,
+            sandbox=clone.sandbox, incarnation=clone.incarnation,
+        )  # fmt: skip
+        source = self.volume.snapshot(clone.source)
+
+        async def unmake() -> None:
+            await self.remove(clone.paths, journal, keep_slot=True)
+
+        await steps.do("directory", to_thread.run_sync(self._begin, clone.paths, journal), undo=unmake)
+        slot = clone.slot
+        if slot is None:
+            slot = await self.slots.claim()
+            await steps.do("slot", self._nothing(), undo=lambda: self.slots.release(slot))
+        journal = replace(journal, slot=slot.index)
+        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size)
+        group = subvolumes.quota_group(clone.sandbox) if clone.sandbox else None
+
+        await steps.do(
+            "clone",
+            together(
+                to_thread.run_sync(self._lay_out, clone, source, journal, place, group),
+                self.slots.prepare(slot),
+            ),
+        )
+        if clone.cold:
+            await steps.do("boot", runtime.start(clone.name, clone.paths.bundle))
+        else:
+            # Proof runs beside the engine. Its word comes first: what a damaged image does to the engine explains nothing.
+            await steps.do(
+                "restore",
+                together(
+                    self.verify(source, manifest),
+                    runtime.restore(clone.name, clone.paths.bundle, source.memory),
+                ),
+            )
+        return Container(clone.paths, journal, slot)
+
+    async def verify(self, paths: SnapshotPaths, manifest: Manifest) -> None:
+        """Raises SnapshotDamaged unless every byte of the memory is the one that was written."""
+        for name in sorted(manifest.files, key=lambda name: -manifest.files[name].size_bytes):
+            await to_thread.run_sync(manifests.verify_file, paths, manifest, name)
+
+    async def note(self, container: Container, **changes: object) -> Container:
+        """The container with its journal brought up to date, on disk too."""
+        journal = replace(container.journal, **changes)  # type: ignore[arg-type]
+        await to_thread.run_sync(inventory.write, container.paths, journal)
+        return replace(container, journal=journal)
+
+    async def remove(self, paths: ContainerPaths, journal: Journal | None, *, keep_slot: bool) -> None:
+        """Process, cgroup, root and directory are gone; the slot too unless kept. May be called twice."""
+        if journal is not None:
+            runtime = self.engines.of(journal.engine)
+            if runtime is not None:
+                await runtime.kill(journal.container)
+            self.meter.remove_cgroup(self.cgroup(journal.container))
+            if journal.slot is not None and not keep_slot:
+                await self.slots.release(await self.slots.get(journal.slot))
+        await to_thread.run_sync(_remove_directory, paths)
+
+    def _begin(self, paths: ContainerPaths, journal: Journal) -> None:
+        if paths.home.exists():
+            _remove_directory(paths)
+        paths.bundle.mkdir(parents=True, mode=0o700)
+        inventory.write(paths, journal)
+
+    def _lay_out(self, clone: Clone, source: SnapshotPaths, journal: Journal, place: Place, group: int | None) -> None:
+        inventory.write(clone.paths, journal)
+        if group is not None:
+            subvolumes.make_group(self.volume.home, group, (clone.size.disk_mb << 20) or None)
+        subvolumes.snapshot(source.root, clone.paths.root, read_only=False, group=group)
+        spec = boot_spec(self._agent, place) if clone.cold else relocate(_read_spec(clone.source, source), place)
+        clone.paths.spec.write_text(json.dumps(spec))
+
+    async def _nothing(self) -> None:
+        """The step was done before its undo could be named."""
+
+
+def _read_spec(snapshot: SnapshotId, source: SnapshotPaths) -> Spec:
+    try:
+        return json.loads(source.spec.read_bytes())
+    except (OSError, ValueError) as error:
+        raise SnapshotDamaged(snapshot, source.spec.name, f"cannot be read ({error})") from error
+
+
+def _remove_directory(paths: ContainerPaths) -> None:
+    subvolumes.delete(paths.root)
+    shutil.rmtree(paths.home, ignore_errors=True)
+
+
+def discard_snapshot(paths: SnapshotPaths) -> None:
+    """Manifest first: from then on there is no snapshot, whatever else is still there. May be called twice. Blocks."""
+    paths.manifest.unlink(missing_ok=True)
+    subvolumes.delete(paths.root)
+    shutil.rmtree(paths.home, ignore_errors=True)
+
+
+def spec_agent(spec: Path) -> str:
+    """The version of the agent that a spec mounts."""
+    mounts = json.loads(spec.read_bytes())["mounts"]
+    return next((Path(mount["source"]).name for mount in mounts if mount["destination"] == "/.roost"), "")

@@ -1,0 +1,63 @@
+"""What this node holds, on disk and alive: found by looking, so that a restarted server adopts what still runs.
+
+A container's journal says what it is and how far its work got. It is replaced as a whole, never edited; a journal that cannot be
+read counts as the earliest phase, and is taken back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from roost.archive.keys import ContainerPaths
+from roost.domain.ids import SandboxId, SnapshotId
+
+
+class Phase(StrEnum):
+    MAKING = "making"  # being created or resumed: taken back after a crash
+    WARM = "warm"  # in the pool: frozen, nobody's
+    RUNNING = "running"
+    CAPTURING = "capturing"  # may be frozen; thawed after a crash unless the snapshot got its manifest
+    FROZEN = "frozen"  # its memory is in `snapshot`, which has its manifest; waits for kill or resume
+    ASLEEP = "asleep"  # no process; only the slot is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    phase: Phase
+    container: str
+    engine: str
+    slot: int | None
+    source: SnapshotId | None
+    sandbox: SandboxId | None = None
+    incarnation: int = 0
+    snapshot: SnapshotId | None = None  # capturing, frozen: the one being made
+
+
+def write(paths: ContainerPaths, journal: Journal) -> None:
+    """Blocks for a moment. Not synced: processes and slots do not outlive the machine either."""
+    unborn = paths.journal.with_suffix(".partial")
+    unborn.write_text(json.dumps(dataclasses.asdict(journal)))
+    unborn.replace(paths.journal)
+
+
+def read(paths: ContainerPaths) -> Journal | None:
+    try:
+        raw = json.loads(paths.journal.read_text())
+        raw["phase"] = Phase(raw["phase"])
+        return Journal(**raw)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def scan(folder: Path) -> Iterator[tuple[ContainerPaths, Journal | None]]:
+    """Every container directory below, with its journal."""
+    with os.scandir(folder) as entries:
+        for name in sorted(entry.name for entry in entries):
+            paths = ContainerPaths(folder / name)
+            yield paths, read(paths)

@@ -1,0 +1,91 @@
+"""Meter readings: files of the kernel, on cgroup v1 and v2. No process is spawned."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from roost.domain.ids import SandboxId
+from roost.node.subvolumes import group_file, quota_group
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+class Meter:
+    def __init__(self, *, volume: Path, cgroups: Path = CGROUPS) -> None:
+        self._cgroups = cgroups
+        self._unified = (cgroups / "cgroup.controllers").exists()
+        self._volume = volume
+        self._group_files: dict[SandboxId, Path] = {}
+
+    def cpu_s(self, cgroup: str) -> float:
+        if self._unified:
+            for line in _text(self._cgroups / cgroup.lstrip("/") / "cpu.stat").splitlines():
+                if line.startswith("usage_usec "):
+                    return int(line.split()[1]) / 1e6
+            return 0.0
+        return _number(self._cgroups / "cpuacct" / cgroup.lstrip("/") / "cpuacct.usage") / 1e9
+
+    def memory_bytes(self, cgroup: str) -> int:
+        if self._unified:
+            return _number(self._cgroups / cgroup.lstrip("/") / "memory.current")
+        return _number(self._cgroups / "memory" / cgroup.lstrip("/") / "memory.usage_in_bytes")
+
+    def disk_bytes(self, sandbox: SandboxId) -> int:
+        """What the sandbox wrote beyond the template it is a clone of. Zero where quotas are off."""
+        if sandbox not in self._group_files:
+            self._group_files[sandbox] = group_file(self._volume, quota_group(sandbox))
+        return _number(self._group_files[sandbox])
+
+    def forget(self, sandbox: SandboxId) -> None:
+        self._group_files.pop(sandbox, None)
+
+    def remove_cgroup(self, cgroup: str) -> None:
+        """The engine removes it with the container; after a crash of the engine somebody must. May be called twice."""
+        roots = [self._cgroups] if self._unified else [path for path in self._cgroups.iterdir() if path.is_dir()]
+        for root in roots:
+            target = root / cgroup.lstrip("/")
+            try:
+                target.rmdir()
+            except OSError:
+                continue  # not there, or not empty yet: the next sweep takes it
+
+
+def memory_free_bytes() -> int:
+    for line in _text(Path("/proc/meminfo")).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def disk_space(volume: Path) -> tuple[int, int]:
+    """Free and total bytes of the volume, bounded by what the disk under a sparse loop file really has."""
+    inside = os.statvfs(volume)
+    free, total = inside.f_bavail * inside.f_frsize, inside.f_blocks * inside.f_frsize
+    loop_file = volume.parent / "volume.btrfs"
+    if loop_file.exists():
+        outside = os.statvfs(loop_file)
+        free = min(free, outside.f_bavail * outside.f_frsize)
+    return free, total
+
+
+def cpu_features() -> frozenset[str]:
+    """What the guest can see of the processor."""
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        if line.startswith(("flags", "Features")):
+            return frozenset(line.partition(":")[2].split())
+    return frozenset()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

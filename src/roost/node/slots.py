@@ -1,0 +1,305 @@
+"""The node's network slots: one for each live sandbox, some ready in advance.
+
+A slot is made once, given to one sandbox, kept while that sandbox sleeps (so that its connections outlive the sleep)
+and destroyed with it: what the kernel remembers of a sandbox's connections never meets another sandbox. `wires` makes
+slots, `firewall` says what may pass, `ranges` finds the addresses, `dns` answers for names; here it is decided which
+slot is whose.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+import structlog
+from anyio.abc import TaskGroup, TaskStatus
+from pyroute2.netlink.exceptions import NetlinkError
+
+from roost.domain.address import POOL, SlotPlan, capacity, check_instance, dns_address, plan_slot, slot_index_at
+from roost.domain.egress import OPEN, Egress
+from roost.domain.errors import Fault, NodeFull, NotFound, RoostError
+from roost.node import firewall, ranges, wires
+from roost.node.dns import Forwarder, QuerySeen, ResolvConf
+
+T = TypeVar("T")
+
+
+class Background(Protocol):
+    async def __call__(self, *, task_status: TaskStatus[None]) -> None: ...
+
+
+RUN_DIRECTORY = Path("/run/roost")
+DNS_PORT = 4753  # not 53: on many machines something listens there on every address
+MADE_AT_ONCE = 4  # the kernel makes links one at a time anyway
+
+_IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a sandbox and those who talk to it need to know of its slot."""
+
+    index: int
+    guest_netns: str  # absolute path, for the OCI spec
+    address: str  # the host reaches any port of the guest here
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Bytes through a slot since it was made, as the guest sees them."""
+
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSettings:
+    """How slots are made here."""
+
+    network: IPv4Network = POOL  # the pool that the instance's range is cut from
+    spare: int = 4  # slots kept ready
+    dns_port: int = DNS_PORT
+    resolv_conf: Path = Path("/etc/resolv.conf")
+    run_directory: Path = RUN_DIRECTORY
+
+
+class Slots:
+    """The slots of one instance. `tasks` runs the forwarder and the making of spares, from `open` to `close`."""
+
+    def __init__(
+        self,
+        *,
+        instance: str,
+        tasks: TaskGroup,
+        settings: SlotSettings | None = None,
+        on_query: QuerySeen | None = None,
+    ) -> None:
+        self._instance = check_instance(instance)
+        self._tasks = tasks
+        self._settings = settings or SlotSettings()
+        self._on_query = on_query
+        self._network: IPv4Network | None = None
+        self._mtu_bytes = wires.LARGEST_MTU_BYTES
+        self._held: dict[int, SlotPlan] = {}
+        self._spares: deque[SlotPlan] = deque()
+        self._free: deque[int] = deque()  # the longest free first: an address rests as long as it can
+        self._spare_taken = anyio.Event()
+        self._background: list[tuple[anyio.CancelScope, anyio.Event]] = []
+        self._making = anyio.CapacityLimiter(MADE_AT_ONCE)
+
+    @property
+    def network(self) -> IPv4Network:
+        """The range of this instance. Known once it is open."""
+        if self._network is None:
+            raise Fault("slots_closed", "The node's network is not open: nothing can be asked of it before `open`.")
+        return self._network
+
+    async def open(self, adopt: Collection[int]) -> None:
+        """The node's network is up: range, host's firewall, forwarder; spares are being made.
+
+        The slots in `adopt` stay exactly as they are, connections included; those of them that are not whole (a machine
+        that was restarted) are not adopted: `get` says so. Every other slot of this instance is removed.
+        """
+        directory = self._settings.run_directory / "networks"
+        self._network = network = await self._in_thread(
+            lambda: ranges.take(self._instance, self._settings.network, directory), "take an address range"
+        )
+        if await self._in_thread(_switch_forwarding_on, "switch forwarding on"):
+            log.warning("ip_forward was off on this machine and is on now: sandboxes reach the internet through it")
+        self._mtu_bytes = await self._in_thread(wires.uplink_mtu_bytes, "read the MTU of the default route")
+        await self._in_thread(wires.share_netns_directory, f"prepare {wires.NETNS_DIRECTORY}")
+        ruleset = firewall.render_host(self._instance, network, self._dns)
+        await self._in_thread(lambda: firewall.apply(ruleset, to="the host"), "set up the host's firewall")
+        await self._sort_out(set(adopt))
+        await self._tasks.start(self._in_background, self._forwarder().serve)
+        await self._tasks.start(self._in_background, self._keep_spares)
+
+    async def claim(self) -> Slot:
+        """A slot that is nobody else's, with egress open: one of the spares, else made on the spot. Raises NodeFull."""
+        if self._spares:
+            plan = self._spares.popleft()
+            self._spare_taken.set()
+        else:
+            plan = await self._make()
+        self._held[plan.index] = plan
+        return _slot(plan)
+
+    async def get(self, index: int) -> Slot:
+        """The slot of that index, if it is claimed or adopted. Raises NotFound."""
+        return _slot(self._plan(index))
+
+    async def prepare(self, slot: Slot) -> None:
+        """The guest namespace is as a starting sandbox needs it: call it before each run and restore. May repeat."""
+        plan = self._plan(slot.index)
+        await self._apart(lambda: wires.ready(plan), f"ready slot {plan.index}")
+
+    async def release(self, slot: Slot) -> None:
+        """The slot is gone for good. May be repeated."""
+        plan = self._held.pop(slot.index, None)
+        if plan is not None:
+            with anyio.CancelScope(shield=True):
+                await self._remove(plan)
+
+    async def set_egress(self, slot: Slot, egress: Egress) -> None:
+        """From now on the sandbox reaches what `egress` says; open connections it no longer covers are cut off. May be
+        repeated.
+        """
+        plan = self._plan(slot.index)
+        ruleset = firewall.render_egress(self._dns, egress)
+
+        def load() -> None:
+            wires.enter(plan.router_netns)
+            firewall.apply(ruleset, to=f"slot {plan.index}")
+
+        await self._apart(load, f"change the egress of slot {plan.index}")
+
+    async def counters(self, slot: Slot) -> Counters:
+        """What went through the slot. Two small reads from the kernel's memory: nothing waits."""
+        statistics = Path("/sys/class/net", self._plan(slot.index).host_link, "statistics")
+        try:
+            return Counters(
+                received_bytes=int((statistics / "tx_bytes").read_text()),  # what the host sends, the guest receives
+                sent_bytes=int((statistics / "rx_bytes").read_text()),
+            )
+        except OSError as error:
+            raise Fault("slot_broken", f"The link of slot {slot.index} is gone: {error}.", slot=slot.index) from error
+
+    async def close(self, *, remove: bool) -> None:
+        """The forwarder and the making of spares have ended and spares are gone; claimed slots live on. May be
+        repeated.
+
+        With `remove`, nothing of this instance is left: slots, firewall, forwarder's address, range.
+        """
+        if self._network is None:
+            return
+        with anyio.CancelScope(shield=True):
+            while self._background:
+                scope, ended = self._background.pop()
+                scope.cancel()
+                await ended.wait()
+            while self._spares:
+                await self._remove(self._spares.popleft())
+            if remove:
+                await self._sort_out(set())
+                network, directory = self._network, self._settings.run_directory / "networks"
+                ruleset = firewall.render_host_removal(self._instance)
+                await self._in_thread(lambda: firewall.apply(ruleset, to="the host"), "remove the host's firewall")
+                await self._in_thread(lambda: ranges.give_back(self._instance, network, directory), "give the address range back")
+                self._network = None
+
+    @property
+    def _dns(self) -> tuple[IPv4Address, int]:
+        return dns_address(self.network), self._settings.dns_port
+
+    def _plan(self, index: int) -> SlotPlan:
+        try:
+            return self._held[index]
+        except KeyError:
+            raise NotFound(
+                "slot_not_found",
+                f"Slot {index} is not there: it was released, or did not outlive the machine's restart.",
+                slot=index,
+            ) from None
+
+    async def _sort_out(self, keep: set[int]) -> None:
+        """Holds the slots to keep that are whole, removes every other trace, and knows which indices are free."""
+        self._held.clear()
+        found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
+        every = range(1, capacity(self.network) + 1)
+        self._free = deque(index for index in every if index not in found)
+        async with anyio.create_task_group() as removals:
+            for index in sorted(found & set(every)):
+                plan = plan_slot(self._instance, self.network, index)
+                if index in keep and wires.is_whole(plan):
+                    self._held[index] = plan
+                else:
+                    removals.start_soon(self._remove, plan)
+
+    async def _make(self) -> SlotPlan:
+        try:
+            index = self._free.popleft()
+        except IndexError:
+            total = capacity(self.network)
+            raise NodeFull("network slots", "1", f"0 of {total}") from None
+        plan = plan_slot(self._instance, self.network, index)
+        ruleset = firewall.render_slot(plan, self._dns, OPEN)
+        try:
+            await self._apart(lambda: wires.make(plan, ruleset, self._mtu_bytes), f"make slot {index}")
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._remove(plan)
+            raise
+        return plan
+
+    async def _remove(self, plan: SlotPlan) -> None:
+        await self._in_thread(lambda: wires.remove(plan), f"remove slot {plan.index}")
+        self._free.append(plan.index)
+
+    async def _in_background(self, work: Background, *, task_status: TaskStatus[None]) -> None:
+        """Runs `work` until `close`."""
+        ended = anyio.Event()
+        with anyio.CancelScope() as scope:
+            self._background.append((scope, ended))
+            try:
+                await work(task_status=task_status)
+            finally:
+                ended.set()
+
+    async def _keep_spares(self, *, task_status: TaskStatus[None]) -> None:
+        task_status.started()
+        while True:
+            try:
+                while len(self._spares) < self._settings.spare:
+                    self._spares.append(await self._make())
+            except RoostError as error:
+                # Claims go on without spares and report what is wrong themselves; the next one tries again here.
+                log.warning("no spare slot could be made", reason=error.message)
+            self._spare_taken = anyio.Event()
+            await self._spare_taken.wait()
+
+    def _forwarder(self) -> Forwarder:
+        address, port = self._dns
+        network = self.network
+        return Forwarder(
+            listen=(str(address), port),
+            resolvers=ResolvConf(self._settings.resolv_conf).resolvers,
+            slot_of=lambda source: _slot_index(network, source),
+            on_query=self._on_query,
+        )
+
+    async def _apart(self, work: Callable[[], T], what: str) -> T:
+        """Runs what enters a namespace. Ends only when the work has ended, cancelled or not."""
+        return await self._in_thread(lambda: wires.apart(work), what)
+
+    async def _in_thread(self, work: Callable[[], T], what: str) -> T:
+        try:
+            return await anyio.to_thread.run_sync(work, limiter=self._making)
+        except (OSError, NetlinkError) as error:
+            raise Fault("network_failed", f"The node could not {what}: {error}.", instance=self._instance) from error
+
+
+def _slot(plan: SlotPlan) -> Slot:
+    return Slot(index=plan.index, guest_netns=str(wires.NETNS_DIRECTORY / plan.guest_netns), address=str(plan.router_address))
+
+
+def _slot_index(network: IPv4Network, source: str) -> int | None:
+    try:
+        return slot_index_at(network, IPv4Address(source))
+    except AddressValueError:
+        return None
+
+
+def _switch_forwarding_on() -> bool:
+    """Returns whether it was off."""
+    if _IP_FORWARD.read_text().strip() == "1":
+        return False
+    _IP_FORWARD.write_text("1")
+    return True

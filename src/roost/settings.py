@@ -1,0 +1,265 @@
+"""All settings: one frozen tree, read once, that remembers where each value came from.
+
+    defaults  <  $ROOST_HOME/roost.toml  <  ROOST_* variables  <  command line
+
+`Settings.load` is the only door. Everything below gets the tree, or the few values it needs, handed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from roost.domain.errors import Invalid
+
+DEFAULT_HOME = Path("/var/lib/roost")
+DEFAULT_CACHE = Path("/var/cache/roost")
+RUN = Path("/run/roost")
+INSTANCE_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def instance_of(home: Path) -> str:
+    """Five letters and digits that stay the same for a home and differ between homes."""
+    number = int.from_bytes(hashlib.sha256(os.fsencode(home)).digest()[:8], "big")
+    letters = []
+    for _ in range(5):
+        number, index = divmod(number, len(INSTANCE_LETTERS))
+        letters.append(INSTANCE_LETTERS[index])
+    return "".join(letters)
+
+
+def _resolved(path: Path) -> Path:
+    return path.expanduser().resolve()
+
+
+def _domain(value: str) -> str:
+    labels = value.lower().rstrip(".").split(".")
+    if not all(label and len(label) <= 63 and label.replace("-", "").isalnum() and label.isascii() for label in labels):
+        raise ValueError("must be a domain name such as roost.localhost")
+    return ".".join(labels)
+
+
+def _mirror(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("must be the http(s) address of a Debian mirror")
+    return value.rstrip("/")
+
+
+def _network(value: IPv4Network) -> IPv4Network:
+    if value.prefixlen > 20:
+        raise ValueError("must be a /20 or wider: one instance takes a /20 of it")
+    return value
+
+
+Folder = Annotated[Path, AfterValidator(_resolved)]
+
+
+class SandboxDefaults(BaseModel):
+    """What a sandbox may use unless its template or its creator says otherwise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cpus: float = Field(default=2, gt=0, description="processors")
+    memory_mb: int = Field(default=2048, ge=128, description="memory, in MiB")
+    disk_mb: int = Field(default=10240, ge=256, description="disk, in MiB")
+    pids: int = Field(default=4096, ge=16, description="processes and threads")
+
+
+class Settings(BaseSettings):
+    """Every setting, its default and what it means."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ROOST_",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+    )
+
+    home: Folder = Field(default=DEFAULT_HOME, description="everything this Roost owns: database, key, engines, volume")
+    cache: Folder = Field(default=DEFAULT_CACHE, description="what any home may share: engines, interpreter, root filesystems")
+    instance: str = Field(
+        default_factory=lambda validated: instance_of(validated["home"]) if "home" in validated else "",
+        pattern=r"^[a-z0-9]{1,5}$",
+        description="part of every name this Roost gives on the machine; derived from the home unless set",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(default=4700, ge=0, le=65535, description="port to listen on")
+    domain: Annotated[str, AfterValidator(_domain)] = Field(
+        default="roost.localhost", description="sandboxes are reached at <port>-<sandbox>.<domain>"
+    )
+    volume_size_gb: int = Field(default=50, ge=4, description="size of the volume's file, which is sparse, in GiB")
+    engine: Folder | None = Field(default=None, description="a runsc of your own, of June 2026 or later")
+    mirror: Annotated[str, AfterValidator(_mirror)] | None = Field(
+        default=None, description="the Debian mirror for root filesystems; the machine's own unless set"
+    )
+    host_cas: bool = Field(default=True, description="sandboxes trust the CAs that were added to this machine")
+    network: Annotated[IPv4Network, AfterValidator(_network)] = Field(
+        default=IPv4Network("198.18.0.0/15"), description="addresses for the links between host and sandboxes"
+    )
+    warm_pool: int = Field(default=2, ge=0, le=64, description="sandboxes kept ready per template")
+    spare_slots: int = Field(default=4, ge=0, le=256, description="network slots kept ready")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least severity that is logged")
+    sandbox: SandboxDefaults = Field(default_factory=SandboxDefaults, description="defaults of every sandbox")
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # The layers are merged in `load`, which has to know which of them a value came from.
+        return (init_settings,)
+
+    @classmethod
+    def load(cls, **command_line: Any) -> Settings:
+        """Read every layer now. Options that are None were not given. Raises Invalid, naming value and origin."""
+        given = {name: value for name, value in command_line.items() if value is not None}
+        variables = _variables()
+        home = _resolved(Path(given.get("home") or variables.get("home") or DEFAULT_HOME))
+        file = home / "roost.toml"
+        layers = ((_read_file(file), file.name), (variables, "ROOST_"), (given, "--"))
+        values: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        for layer, origin in layers:
+            _merge(values, origins, layer, origin)
+        try:
+            settings = cls(**values)
+        except ValidationError as error:
+            raise _refusal(error, origins, file) from error
+        settings._origins.update(origins)
+        return settings
+
+    def origin(self, name: str) -> str:
+        """Where a value came from: `default`, `roost.toml`, a variable or an option. Dots reach into `sandbox`."""
+        if name == "instance" and name not in self._origins:
+            return "derived from home"
+        return self._origins.get(name, "default")
+
+    def rows(self) -> list[tuple[str, Any, str]]:
+        """Every setting as (name, value, origin), nested ones with a dot."""
+        rows: list[tuple[str, Any, str]] = []
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, BaseModel):
+                rows += [
+                    (f"{name}.{part}", getattr(value, part), self.origin(f"{name}.{part}")) for part in type(value).model_fields
+                ]
+            else:
+                rows.append((name, value, self.origin(name)))
+        return rows
+
+    # Where things are.
+
+    @property
+    def file(self) -> Path:
+        return self.home / "roost.toml"
+
+    @property
+    def db(self) -> Path:
+        return self.home / "roost.db"
+
+    @property
+    def key_file(self) -> Path:
+        return self.home / "key"
+
+    @property
+    def engines(self) -> Path:
+        return self.home / "engines"
+
+    @property
+    def agent(self) -> Path:
+        return self.home / "agent"
+
+    @property
+    def volume_file(self) -> Path:
+        return self.home / "volume.btrfs"
+
+    @property
+    def volume(self) -> Path:
+        return self.home / "volume"
+
+    @property
+    def log_file(self) -> Path:
+        return self.home / "server.log"
+
+    @property
+    def run_dir(self) -> Path:
+        """Sockets, locks and engine state: gone after a reboot, as what they tell of is."""
+        return RUN / self.instance
+
+    @property
+    def pid_file(self) -> Path:
+        return self.run_dir / "server.pid"
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(file.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise Invalid(
+            "settings_unreadable",
+            f"{file} cannot be read: {error}. Correct it, or remove it to use the defaults.",
+            file=str(file),
+        ) from error
+    if "home" in values:
+        raise Invalid(
+            "setting_invalid",
+            f"{file} sets `home`, but the file is found by its home. Remove the line and use ROOST_HOME or --home.",
+            setting="home",
+        )
+    return values
+
+
+def _variables() -> dict[str, Any]:
+    """The ROOST_* variables that are settings. Others (ROOST_API_KEY, ROOST_SANDBOX_ID) are the client's."""
+    found = EnvSettingsSource(Settings)()
+    if isinstance(found.get("sandbox"), Mapping):
+        found["sandbox"] = {name: value for name, value in found["sandbox"].items() if name in SandboxDefaults.model_fields}
+    return found
+
+
+def _merge(values: dict[str, Any], origins: dict[str, str], layer: Mapping[str, Any], origin: str, prefix: str = "") -> None:
+    for name, value in layer.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            inner = values.setdefault(name, {})
+            _merge(inner, origins, value, origin, f"{path}.")
+            continue
+        values[name] = value
+        if origin == "ROOST_":
+            origins[path] = f"ROOST_{path.replace('.', '_').upper()}"
+        elif origin == "--":
+            origins[path] = f"--{path.replace('.', '-').replace('_', '-')}"
+        else:
+            origins[path] = origin
+
+
+def _refusal(error: ValidationError, origins: Mapping[str, str], file: Path) -> Invalid:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"] if not isinstance(part, int))
+    origin = origins.get(name, file.name)
+    where = str(file) if origin == file.name else origin
+    if first["type"] == "extra_forbidden":
+        message = f"{where} sets {name!r}, which is no setting of Roost. `roost config show` lists the ones there are."
+    else:
+        reason = first["msg"].removeprefix("Value error, ")
+        message = f"The setting {name} = {first['input']!r} (from {where}) is not usable: {reason}. Correct it there."
+    return Invalid("setting_invalid", message, setting=name, origin=where)

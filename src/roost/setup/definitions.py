@@ -1,0 +1,191 @@
+"""Template definitions: `templates/<name>/template.toml` and the files beside it.
+
+packages, files, users    make the root filesystem (`rootfs.py`)
+run                       steps executed inside the booted sandbox, in order
+start, ready              what to start, and how to tell that it is up, before the template's snapshot is taken
+env, user, workdir, size  what sandboxes of the template get unless their creator says otherwise
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from roost.domain.errors import Invalid, TemplateNotFound
+from roost.domain.sandbox import Size
+from roost.setup.artefacts import digest_of_tree
+
+SUITE = "trixie"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An account inside. `owns` are directories made for it, or handed to it with all they hold."""
+
+    name: str
+    uid: int
+    shell: str = "/bin/bash"
+    sudo: bool = False
+    groups: tuple[str, ...] = ()
+    owns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A shell command inside the sandbox, and who runs it."""
+
+    command: str
+    user: str = "root"
+    timeout_s: float = 600
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDefinition:
+    name: str
+    description: str
+    suite: str
+    packages: tuple[str, ...]
+    users: tuple[User, ...]
+    env: Mapping[str, str]
+    user: str
+    workdir: str
+    size: Size
+    run: tuple[Command, ...]
+    start: Command | None
+    ready: Command | None
+    files: Path | None  # copied over the root filesystem as they are
+    digest: str  # of the definition and its files
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise ValueError("must be an absolute path without '..'")
+    return path
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+Account = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]+$")]
+AbsolutePath = Annotated[str, StringConstraints(pattern=r"^[\w./+@-]+$"), AfterValidator(_absolute)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _User(_Strict):
+    name: Account
+    uid: int = Field(ge=1, le=60000)
+    shell: AbsolutePath = "/bin/bash"
+    sudo: bool = False
+    groups: tuple[Account, ...] = ()
+    owns: tuple[AbsolutePath, ...] = ()
+
+
+class _Command(_Strict):
+    command: str = Field(min_length=1)
+    user: Account = "root"
+    timeout_s: float = Field(default=600, gt=0)
+
+
+class _Size(_Strict):
+    cpus: float = Field(default=2, ge=0)
+    memory_mb: int = Field(default=2048, ge=0)
+    disk_mb: int = Field(default=10240, ge=0)
+    pids: int = Field(default=4096, ge=0)
+
+
+class _Definition(_Strict):
+    name: Name
+    description: str = ""
+    suite: Name = SUITE
+    packages: tuple[Package, ...]
+    users: tuple[_User, ...] = ()
+    env: dict[VariableName, str] = {}
+    user: Account = "root"
+    workdir: AbsolutePath = "/"
+    size: _Size = _Size()
+    run: tuple[_Command, ...] = ()
+    start: _Command | None = None
+    ready: _Command | None = None
+
+
+def load_definition(folder: Path) -> TemplateDefinition:
+    """Read one definition. Raises TemplateNotFound or Invalid, which names the file and every field that is wrong."""
+    file = folder / "template.toml"
+    try:
+        text = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise TemplateNotFound(folder.name) from None
+    try:
+        parsed = _Definition.model_validate(tomllib.loads(text.decode()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _wrong(file, str(error)) from error
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise _wrong(file, problems) from error
+    _check_accounts(file, parsed)
+    files = folder / "files"
+    return TemplateDefinition(
+        name=parsed.name,
+        description=parsed.description,
+        suite=parsed.suite,
+        packages=parsed.packages,
+        users=tuple(User(**each.model_dump()) for each in parsed.users),
+        env=dict(parsed.env),
+        user=parsed.user,
+        workdir=parsed.workdir,
+        size=Size(**parsed.size.model_dump()),
+        run=tuple(Command(**each.model_dump()) for each in parsed.run),
+        start=Command(**parsed.start.model_dump()) if parsed.start else None,
+        ready=Command(**parsed.ready.model_dump()) if parsed.ready else None,
+        files=files if files.is_dir() else None,
+        digest=_digest(text, files),
+    )
+
+
+def _check_accounts(file: Path, parsed: _Definition) -> None:
+    if parsed.name != file.parent.name:
+        raise _wrong(file, f"name: {parsed.name!r} is not the name of its folder, {file.parent.name!r}")
+    known = {"root", *(user.name for user in parsed.users)}
+    commands = [*parsed.run, *filter(None, (parsed.start, parsed.ready))]
+    for name in (parsed.user, *(command.user for command in commands)):
+        if name not in known:
+            raise _wrong(file, f"user: {name!r} is not among the users it defines ({', '.join(sorted(known))})")
+
+
+def _digest(text: bytes, files: Path) -> str:
+    digest = hashlib.sha256(text)
+    if files.is_dir():
+        digest.update(digest_of_tree(files).encode())
+    return digest.hexdigest()
+
+
+def _wrong(file: Path, problem: str) -> Invalid:
+    return Invalid("template_definition_invalid", f"{file} is not a valid template definition: {problem}.", file=str(file))
+
+
+def definitions_folder() -> Path:
+    """Where the built-in templates are: beside the sources."""
+    return Path(__file__).resolve().parents[3] / "templates"
+
+
+def find_definition(name: str, folder: Path | None = None) -> TemplateDefinition:
+    """The built-in template of that name. Raises TemplateNotFound."""
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name):
+        raise TemplateNotFound(name)
+    return load_definition((folder or definitions_folder()) / name)
+
+
+def list_definitions(folder: Path | None = None) -> tuple[TemplateDefinition, ...]:
+    """Every built-in template, by name."""
+    found = sorted((folder or definitions_folder()).glob("*/template.toml"))
+    return tuple(load_definition(file.parent) for file in found)

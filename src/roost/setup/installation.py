@@ -1,0 +1,153 @@
+"""What `roost setup` does, as a list of steps, and what `roost up` gets from it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from roost.domain.errors import Exhausted
+from roost.settings import Settings
+from roost.setup.agent import AgentBundle, ensure_agent
+from roost.setup.artefacts import Say
+from roost.setup.commands import Commands
+from roost.setup.definitions import TemplateDefinition, find_definition
+from roost.setup.engine import Engine, ensure_engine, find_engine, install_engine
+from roost.setup.interpreter import Interpreter, ensure_interpreter, find_interpreter, this_machine
+from roost.setup.mirror import machine_mirror
+from roost.setup.packages import check_root, ensure_packages
+from roost.setup.plan import Board, Step, run_plan
+from roost.setup.rootfs import Rootfs, ensure_rootfs, find_rootfs, host_cas
+from roost.setup.volume import GIB, Volume, check_volume, ensure_volume, existing_parent
+
+TEMPLATES = ("base",)
+CACHE_NEEDS_GB = 5  # while everything is made at once; a third of it stays
+
+
+@dataclass(frozen=True, slots=True)
+class Artefacts:
+    """What the cache holds: enough to make any number of homes."""
+
+    engine: Engine
+    interpreter: Interpreter
+    rootfs: Mapping[str, Rootfs]
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Everything a server needs to start, all of it there."""
+
+    engine: Engine
+    agent: AgentBundle
+    volume: Volume
+    rootfs: Mapping[str, Rootfs]
+    definitions: Mapping[str, TemplateDefinition]
+
+
+def prepare_cache(settings: Settings, board: Board, templates: Sequence[str] = TEMPLATES) -> Artefacts:
+    """Fill the cache with what is missing. Needs root. May be called twice, by two processes at once."""
+    check_root()
+    definitions = {name: find_definition(name) for name in templates}
+    check_cache(settings, definitions)
+    commands = Commands()
+    results = run_plan(cache_steps(settings, definitions, commands), board, commands)
+    return Artefacts(results["engine"], results["interpreter"], _rootfs(results, definitions))
+
+
+def install(settings: Settings, board: Board, templates: Sequence[str] = TEMPLATES) -> Installation:
+    """Make the machine ready for this home: cache, engine, agent and volume. Needs root. May be called twice."""
+    check_root()
+    commands = Commands()
+    definitions = {name: find_definition(name) for name in templates}
+    is_default = settings.origin("volume_size_gb") == "default"
+    # Everything that can be refused is refused before anything is made.
+    check_volume(settings.home, settings.volume_size_gb, commands, is_default=is_default)
+    check_cache(settings, definitions)
+    shared = cache_steps(settings, definitions, commands)
+    # The home comes last and takes no time: a set-up that failed or was interrupted before leaves no home and no mount.
+    steps = [*shared, *home_steps(settings, commands, needs=tuple(step.name for step in shared))]
+    results = run_plan(steps, board, commands)
+    return Installation(results["home-engine"], results["agent"], results["volume"], _rootfs(results, definitions), definitions)
+
+
+def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition], commands: Commands) -> list[Step]:
+    mirror = machine_mirror(settings.mirror)
+    cas = trusted_cas(settings)
+
+    def engine(_: Mapping[str, Any], say: Say) -> Engine:
+        return ensure_engine(settings.engine, settings.cache, commands, say)
+
+    def interpreter(_: Mapping[str, Any], say: Say) -> Interpreter:
+        return ensure_interpreter(settings.cache, mirror, commands, say)
+
+    def rootfs(definition: TemplateDefinition) -> Step:
+        return Step(
+            f"rootfs-{definition.name}",
+            f"root filesystem of {definition.name}",
+            lambda _, say: ensure_rootfs(definition, cas, settings.cache, mirror, commands, say),
+            needs=("packages",),
+        )
+
+    return [
+        Step("packages", "system packages", lambda _, say: ensure_packages(commands, say)),
+        Step("engine", "engine (gVisor)", engine),
+        Step("interpreter", "agent's interpreter", interpreter, needs=("packages",)),
+        *(rootfs(definition) for definition in definitions.values()),
+    ]
+
+
+def home_steps(settings: Settings, commands: Commands, needs: tuple[str, ...]) -> list[Step]:
+    def home(_: Mapping[str, Any], __: Say) -> Path:
+        settings.home.mkdir(mode=0o711, parents=True, exist_ok=True)
+        return settings.home
+
+    def volume(_: Mapping[str, Any], say: Say) -> Volume:
+        is_default = settings.origin("volume_size_gb") == "default"
+        return ensure_volume(settings.home, settings.volume_size_gb, commands, say, is_default=is_default)
+
+    def agent(results: Mapping[str, Any], say: Say) -> AgentBundle:
+        return ensure_agent(settings.home, results["interpreter"], commands, say)
+
+    return [
+        Step("home", "home", home, needs=needs),
+        Step("volume", "volume", volume, needs=("home", "home-engine", "agent")),
+        Step(
+            "home-engine",
+            "engine in the home",
+            lambda r, _: install_engine(r["engine"], settings.home),
+            needs=("home",),
+        ),
+        Step("agent", "agent", agent, needs=("home",)),
+    ]
+
+
+def trusted_cas(settings: Settings) -> tuple[Path, ...]:
+    return host_cas() if settings.host_cas else ()
+
+
+def check_cache(settings: Settings, definitions: Mapping[str, TemplateDefinition]) -> None:
+    """Whether this machine can make what the cache lacks. Raises Exhausted, Invalid or Unsupported first."""
+    this_machine()
+    cas = trusted_cas(settings)
+    whole = (
+        find_engine(settings.engine, settings.cache)
+        and find_interpreter(settings.cache)
+        and all(find_rootfs(definition, cas, settings.cache) for definition in definitions.values())
+    )
+    parent = existing_parent(settings.cache)
+    free_gb = shutil.disk_usage(parent).free // GIB
+    if not whole and free_gb < CACHE_NEEDS_GB:
+        raise Exhausted(
+            "disk_too_small",
+            f"The disk that holds {parent} has {free_gb} GiB free; making the engine and the root filesystems needs"
+            f" {CACHE_NEEDS_GB} GiB for a while. Free some space, or put the cache elsewhere (ROOST_CACHE).",
+            folder=str(parent),
+            needed_gb=CACHE_NEEDS_GB,
+            free_gb=free_gb,
+        )
+
+
+def _rootfs(results: Mapping[str, Any], definitions: Mapping[str, TemplateDefinition]) -> dict[str, Rootfs]:
+    return {name: results[f"rootfs-{name}"] for name in definitions}

@@ -1,0 +1,160 @@
+"""A server that dies at a named point. Wrap the node and the store, run until it dies, then start another on what is left.
+
+"before pause", "after pause"                an order to the node: not yet given; carried out, the answer never heard
+"before commit pausing", "after commit …"    a transaction that writes a sandbox in this state
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from roost.contracts.cluster import Node, Warmth
+from roost.contracts.store import EventQuery, Query, R, Store, Transaction
+from roost.domain.events import Event
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.lifecycle import State
+from roost.domain.node import Captured, CaptureOrder, CreateOrder, Departure, KillOrder, NodeReport, Placed, ResumeOrder, Usage
+from roost.domain.sandbox import Sandbox
+
+
+class ServerDied(BaseException):
+    """Nobody catches it: the process it stands for is gone."""
+
+
+class CrashPoint:
+    def __init__(self, name: str, *, on_crash: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self.was_hit = False
+        self._on_crash = on_crash
+
+    def come_to(self, name: str) -> None:
+        if name == self.name:
+            self.was_hit = True
+            self._on_crash()
+            raise ServerDied(name)
+
+
+class FrailNode:
+    """A node whose server dies around an order."""
+
+    def __init__(self, node: Node, point: CrashPoint) -> None:
+        self._node = node
+        self._point = point
+
+    async def create(self, order: CreateOrder) -> Placed:
+        self._point.come_to("before create")
+        placed = await self._node.create(order)
+        self._point.come_to("after create")
+        return placed
+
+    async def pause(self, order: CaptureOrder) -> Captured:
+        self._point.come_to("before pause")
+        captured = await self._node.pause(order)
+        self._point.come_to("after pause")
+        return captured
+
+    async def resume(self, order: ResumeOrder) -> Placed:
+        self._point.come_to("before resume")
+        placed = await self._node.resume(order)
+        self._point.come_to("after resume")
+        return placed
+
+    async def snapshot(self, order: CaptureOrder) -> Captured:
+        self._point.come_to("before snapshot")
+        captured = await self._node.snapshot(order)
+        self._point.come_to("after snapshot")
+        return captured
+
+    async def kill(self, order: KillOrder) -> None:
+        self._point.come_to("before kill")
+        await self._node.kill(order)
+        self._point.come_to("after kill")
+
+    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
+        self._point.come_to("before import_disk")
+        captured = await self._node.import_disk(snapshot, root, template)
+        self._point.come_to("after import_disk")
+        return captured
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        self._point.come_to("before delete_snapshot")
+        await self._node.delete_snapshot(snapshot)
+        self._point.come_to("after delete_snapshot")
+
+    async def report(self) -> NodeReport:
+        return await self._node.report()
+
+    def departures(self) -> AsyncIterator[Departure]:
+        return self._node.departures()
+
+    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
+        await self._node.keep_warm(wanted)
+
+
+class FrailStore:
+    """A store whose server dies around a commit."""
+
+    def __init__(self, store: Store, point: CrashPoint) -> None:
+        self._store = store
+        self._point = point
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Transaction]:
+        written: list[State] = []
+        async with self._store.transaction() as transaction:
+            yield _Noting(transaction, written)
+            for state in written:
+                self._point.come_to(f"before commit {state}")
+        for state in written:
+            self._point.come_to(f"after commit {state}")
+
+    async def events(self, query: EventQuery) -> list[Event]:
+        return await self._store.events(query)
+
+    async def wait_for_event(self, after: int) -> int:
+        return await self._store.wait_for_event(after)
+
+    async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
+        await self._store.add_usage(sandbox, samples)
+
+    async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
+        return await self._store.usage(sandbox, start, end, limit)
+
+    async def forget_usage(self, before: float) -> None:
+        await self._store.forget_usage(before)
+
+    async def migrate(self) -> None:
+        await self._store.migrate()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class _Noting:
+    """A transaction that notes which states of sandboxes it writes."""
+
+    def __init__(self, transaction: Transaction, written: list[State]) -> None:
+        self._transaction = transaction
+        self._written = written
+
+    async def get(self, kind: type[R], id: str) -> R | None:
+        return await self._transaction.get(kind, id)
+
+    async def find(self, kind: type[R], query: Query) -> list[R]:
+        return await self._transaction.find(kind, query)
+
+    async def put(self, record: R, *, expect_revision: int | None) -> R:
+        if isinstance(record, Sandbox):
+            self._written.append(record.state)
+        return await self._transaction.put(record, expect_revision=expect_revision)
+
+    async def delete(self, kind: type[R], id: str) -> bool:
+        return await self._transaction.delete(kind, id)
+
+    async def append(self, event: Event) -> Event:
+        return await self._transaction.append(event)

@@ -1,0 +1,298 @@
+"""A node in memory: keeps every promise of the contract, starts no process, and can be stopped, failed and crashed on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from roost.contracts.clock import Clock
+from roost.contracts.cluster import Node, Warmth
+from roost.domain.errors import NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.ids import NodeId, SandboxId, SnapshotId
+from roost.domain.node import (
+    Captured,
+    CaptureOrder,
+    CreateOrder,
+    Departure,
+    Identity,
+    KillOrder,
+    NodeReport,
+    Placed,
+    Presence,
+    ResumeOrder,
+    Usage,
+)
+from roost.domain.snapshot import Kind
+
+
+@dataclass(slots=True)
+class FakeGuest:
+    """A process that stands behind a sandbox. Tests write into `memory` and `disk` and look for it later."""
+
+    sandbox: SandboxId
+    incarnation: int
+    address: str
+    identity: Identity
+    disk: str = ""
+    memory: str = ""
+    alive: bool = True
+    frozen: bool = False
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FakeImage:
+    kind: Kind
+    disk: str
+    memory: str
+    created_at: float
+
+
+@dataclass(slots=True)
+class Gate:
+    """Holds one order midway: `reached` is set when it stands there, `open()` lets it go on."""
+
+    sandbox: SandboxId | None
+    point: str
+    reached: anyio.Event = field(default_factory=anyio.Event)
+    opened: anyio.Event = field(default_factory=anyio.Event)
+
+    def open(self) -> None:
+        self.opened.set()
+
+
+class FakeNode:
+    """Orders pass two points: `<order>` before anything is final, and `<order>.late` when the result stands (shielded from
+    cancellation, as the real node's last step is). Gates and failures are set at a point, for one order each."""
+
+    def __init__(self, *, clock: Clock, id: str = "nfake") -> None:
+        self.id = NodeId(id)
+        self.guests: dict[SandboxId, FakeGuest] = {}
+        self.images: dict[SnapshotId, FakeImage] = {}
+        self.roots: dict[SandboxId, str] = {}  # disks without a process
+        self.orders: list[tuple[str, SandboxId, int]] = []
+        self.warm: dict[SnapshotId, int] = {}
+        self.memory_free_bytes = 16 * 1024**3
+        self.disk_free_bytes = 50 * 1024**3
+        self._clock = clock
+        self._gates: list[Gate] = []
+        self._failures: list[tuple[str, SandboxId | None, Exception]] = []
+        self._locks: dict[SandboxId, anyio.Lock] = {}
+        self._last_address = 0
+        self._server_is_dead = False
+        self._departed: MemoryObjectSendStream[Departure]
+        self._departures: MemoryObjectReceiveStream[Departure]
+        self._departed, self._departures = anyio.create_memory_object_stream[Departure](1000)
+
+    # What tests do to it
+
+    def gate(self, point: str, sandbox: SandboxId | None = None) -> Gate:
+        gate = Gate(sandbox, point)
+        self._gates.append(gate)
+        return gate
+
+    def fail(self, point: str, error: Exception, *, sandbox: SandboxId | None = None, times: int = 1) -> None:
+        self._failures += [(point, sandbox, error)] * times
+
+    def end(self, sandbox: SandboxId, detail: str = "exit code 0") -> None:
+        """Its process ends unasked."""
+        guest = self.guests[sandbox]
+        guest.alive = False
+        self._departed.send_nowait(Departure(sandbox, guest.incarnation, detail))
+
+    def crash_machine(self, *, disks_survive: bool = True) -> None:
+        """Every process is gone; what was synced is there."""
+        for sandbox, guest in self.guests.items():
+            if disks_survive:
+                self.roots[sandbox] = guest.disk
+        self.guests.clear()
+
+    def die(self) -> None:
+        """The server dies: from now on a cancelled order undoes nothing, for nobody is there to do it."""
+        self._server_is_dead = True
+
+    def restart(self) -> None:
+        """Another server takes the machine over as it is."""
+        self.close()
+        self._server_is_dead = False
+        self._locks.clear()
+        self._gates.clear()
+        self._departed, self._departures = anyio.create_memory_object_stream[Departure](1000)
+
+    def close(self) -> None:
+        self._departures.close()
+        self._departed.close()
+
+    # The contract
+
+    async def create(self, order: CreateOrder) -> Placed:
+        async with self._order("create", order.sandbox, order.incarnation):
+            guest = self.guests.get(order.sandbox)
+            if guest and guest.alive and guest.incarnation == order.incarnation:
+                return Placed(guest.address, cold=order.cold)
+            if order.in_place:
+                if order.sandbox not in self.roots:
+                    raise SandboxLost(order.sandbox, "its disk is gone too")
+                await self._pass("create", order.sandbox)
+                return self._boot(order, disk=self.roots.pop(order.sandbox), memory="")
+            return await self._clone("create", order)
+
+    async def pause(self, order: CaptureOrder) -> Captured:
+        async with self._order("pause", order.sandbox, order.incarnation):
+            return await self._capture("pause", order)
+
+    async def snapshot(self, order: CaptureOrder) -> Captured:
+        async with self._order("snapshot", order.sandbox, order.incarnation):
+            captured = await self._capture("snapshot", order)
+            if guest := self.guests.get(order.sandbox):
+                guest.frozen = False
+            return captured
+
+    async def resume(self, order: ResumeOrder) -> Placed:
+        async with self._order("resume", order.sandbox, order.incarnation):
+            guest = self.guests.get(order.sandbox)
+            if guest and guest.alive and not order.cold and (guest.frozen or guest.incarnation == order.incarnation):
+                await self._pass("resume", order.sandbox)
+                guest.frozen, guest.incarnation = False, order.incarnation
+                return Placed(guest.address, cold=False)
+            self.guests.pop(order.sandbox, None)
+            return await self._clone("resume", order)
+
+    async def kill(self, order: KillOrder) -> None:
+        async with self._order("kill", order.sandbox, order.incarnation):
+            await self._pass("kill", order.sandbox)
+            guest = self.guests.get(order.sandbox)
+            if guest and guest.incarnation > order.incarnation:
+                return
+            self.guests.pop(order.sandbox, None)
+            self.roots.pop(order.sandbox, None)
+
+    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
+        await anyio.lowlevel.checkpoint()
+        await self._pass("import", None)
+        if snapshot not in self.images:
+            self.images[snapshot] = FakeImage(Kind.DISK, disk=f"root of {template}", memory="", created_at=self._clock.now())
+        return self._captured(snapshot)
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        await anyio.lowlevel.checkpoint()
+        await self._pass("delete_snapshot", None)
+        self.images.pop(snapshot, None)
+
+    async def report(self) -> NodeReport:
+        await anyio.lowlevel.checkpoint()
+        await self._pass("report", None)
+        return NodeReport(
+            node=self.id,
+            present=tuple(
+                Presence(guest.sandbox, guest.incarnation, guest.address, guest.alive, guest.usage)
+                for guest in self.guests.values()
+            ),
+            snapshots=frozenset(self.images),
+            surviving_disks=frozenset(self.roots),
+            memory_free_bytes=self.memory_free_bytes,
+            disk_free_bytes=self.disk_free_bytes,
+            disk_total_bytes=100 * 1024**3,
+            warm=dict(self.warm),
+        )
+
+    def departures(self) -> AsyncIterator[Departure]:
+        return aiter(self._departures)
+
+    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.warm = {warmth.snapshot: warmth.count for warmth in wanted}
+
+    # How it is done
+
+    def _order(self, name: str, sandbox: SandboxId, incarnation: int) -> anyio.Lock:
+        self.orders.append((name, sandbox, incarnation))
+        return self._locks.setdefault(sandbox, anyio.Lock())
+
+    async def _pass(self, point: str, sandbox: SandboxId | None) -> None:
+        for gate in self._gates:
+            if gate.point == point and gate.sandbox in (None, sandbox):
+                self._gates.remove(gate)
+                gate.reached.set()
+                await gate.opened.wait()
+                break
+        for failure in self._failures:
+            if failure[0] == point and failure[1] in (None, sandbox):
+                self._failures.remove(failure)
+                raise failure[2]
+
+    async def _clone(self, point: str, order: CreateOrder | ResumeOrder) -> Placed:
+        image = self.images.get(order.source)
+        if image is None:
+            raise SnapshotNotFound(order.source)
+        if image.kind is Kind.DISK and not order.cold:
+            raise SnapshotHasNoMemory(order.source)
+        await self._pass(point, order.sandbox)
+        return self._boot(order, disk=image.disk, memory="" if order.cold else image.memory, left=image.memory)
+
+    def _boot(self, order: CreateOrder | ResumeOrder, *, disk: str, memory: str, left: str = "") -> Placed:
+        self._last_address += 1
+        address = f"198.18.{self._last_address // 250}.{self._last_address % 250 + 1}"
+        self.guests[order.sandbox] = FakeGuest(
+            order.sandbox, order.incarnation, address, order.identity, disk=disk, memory=memory
+        )
+        self.roots.pop(order.sandbox, None)
+        lost = (left,) if order.cold and left else ()
+        return Placed(address, cold=order.cold, lost=lost)
+
+    async def _capture(self, point: str, order: CaptureOrder) -> Captured:
+        guest = self.guests.get(order.sandbox)
+        if order.snapshot in self.images:
+            if guest and guest.incarnation == order.incarnation:
+                guest.frozen = True
+            return self._captured(order.snapshot)
+        if guest is None or not guest.alive or guest.incarnation != order.incarnation:
+            raise SandboxLost(order.sandbox, "no process found")
+        guest.frozen = True
+        try:
+            await self._pass(point, order.sandbox)
+        except BaseException:
+            if not self._server_is_dead:
+                guest.frozen = False
+            raise
+        self.images[order.snapshot] = FakeImage(
+            Kind.MEMORY if order.keep_memory else Kind.DISK,
+            disk=guest.disk,
+            memory=guest.memory if order.keep_memory else "",
+            created_at=self._clock.now(),
+        )
+        with anyio.CancelScope(shield=not self._server_is_dead):
+            await self._pass(f"{point}.late", order.sandbox)
+        return self._captured(order.snapshot)
+
+    def _captured(self, snapshot: SnapshotId) -> Captured:
+        image = self.images[snapshot]
+        return Captured(snapshot, image.kind, len(image.memory), image.created_at, frozen_s=0.0)
+
+
+class FakeCluster:
+    """One node, or several."""
+
+    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = ()) -> None:
+        named = ids or [node.id for node in nodes if isinstance(node, FakeNode)]
+        self._nodes: dict[NodeId, Node] = dict(zip(named, nodes, strict=True))
+
+    async def nodes(self) -> list[NodeId]:
+        return list(self._nodes)
+
+    def node(self, id: NodeId) -> Node:
+        try:
+            return self._nodes[id]
+        except KeyError:
+            raise NotFound("node_not_found", f"There is no node {id!r}.", node=id) from None
+
+
+def used(guest: FakeGuest, *, at: float, cpu_s: float = 0.0, network_bytes: int = 0) -> None:
+    """The guest has used so much since its incarnation began."""
+    blank = guest.usage or Usage(at=at, cpu_s=0, memory_bytes=0, disk_bytes=0, received_bytes=0, sent_bytes=0)
+    guest.usage = replace(blank, at=at, cpu_s=cpu_s, received_bytes=network_bytes)

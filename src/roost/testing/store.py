@@ -1,0 +1,175 @@
+"""The store contract in memory. Passes the conformance suite of the SQL driver; keeps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from roost.contracts.store import EventQuery, Query, R, Record
+from roost.domain.errors import NameTaken, StaleRevision
+from roost.domain.events import Event
+from roost.domain.ids import SandboxId
+from roost.domain.lifecycle import LIVING, State
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
+
+Key = tuple[type, str]
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self._records: dict[Key, Record] = {}
+        self._events: list[Event] = []
+        self._usage: dict[SandboxId, dict[float, Usage]] = {}
+        self._writer = anyio.Lock()
+        self._news = anyio.Event()
+
+    def transaction(self) -> AbstractAsyncContextManager[MemoryTransaction]:
+        return self._transaction()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[MemoryTransaction]:
+        async with self._writer:
+            transaction = MemoryTransaction(self._records, len(self._events))
+            yield transaction
+            transaction.apply()
+            self._events.extend(transaction.appended)
+            if transaction.appended:
+                self._news.set()
+                self._news = anyio.Event()
+
+    async def events(self, query: EventQuery) -> list[Event]:
+        await anyio.lowlevel.checkpoint()
+        found = [event for event in self._events if _is_wanted(event, query)]
+        if query.newest_first:
+            found.reverse()
+        return found[: query.limit]
+
+    async def wait_for_event(self, after: int) -> int:
+        await anyio.lowlevel.checkpoint()
+        while len(self._events) <= after:
+            await self._news.wait()
+        return len(self._events)
+
+    async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
+        await anyio.lowlevel.checkpoint()
+        kept = self._usage.setdefault(sandbox, {})
+        for sample in samples:
+            kept.setdefault(sample.at, sample)
+
+    async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
+        await anyio.lowlevel.checkpoint()
+        kept = self._usage.get(sandbox, {})
+        return [kept[at] for at in sorted(kept) if start <= at <= end][:limit]
+
+    async def forget_usage(self, before: float) -> None:
+        await anyio.lowlevel.checkpoint()
+        for sandbox, kept in list(self._usage.items()):
+            self._usage[sandbox] = {at: sample for at, sample in kept.items() if at >= before}
+
+    async def migrate(self) -> None:
+        await anyio.lowlevel.checkpoint()
+
+    async def close(self) -> None:
+        await anyio.lowlevel.checkpoint()
+
+
+class MemoryTransaction:
+    """Writes are kept aside until the block ends well."""
+
+    def __init__(self, records: dict[Key, Record], last_sequence: int) -> None:
+        self._records = records
+        self._written: dict[Key, Record | None] = {}
+        self._last_sequence = last_sequence
+        self.appended: list[Event] = []
+
+    async def get(self, kind: type[R], id: str) -> R | None:
+        await anyio.lowlevel.checkpoint()
+        return self._get(kind, id)
+
+    async def find(self, kind: type[R], query: Query) -> list[R]:
+        await anyio.lowlevel.checkpoint()
+        found = [record for record in self._all(kind) if _matches(record, query)]
+        found.sort(key=lambda record: (record.created_at, record.id), reverse=not query.oldest_first)
+        return found[: query.limit]
+
+    async def put(self, record: R, *, expect_revision: int | None) -> R:
+        await anyio.lowlevel.checkpoint()
+        kind = type(record)
+        stored = self._get(kind, record.id)
+        if (stored.revision if stored else None) != expect_revision:
+            raise StaleRevision(kind.__name__.lower(), record.id)
+        if isinstance(record, Sandbox):
+            self._check_name(record)
+        written = replace(record, revision=(stored.revision if stored else 0) + 1)
+        self._written[kind, record.id] = written
+        return written
+
+    async def delete(self, kind: type[R], id: str) -> bool:
+        await anyio.lowlevel.checkpoint()
+        if self._get(kind, id) is None:
+            return False
+        self._written[kind, id] = None
+        return True
+
+    async def append(self, event: Event) -> Event:
+        await anyio.lowlevel.checkpoint()
+        kept = replace(event, sequence=self._last_sequence + len(self.appended) + 1)
+        self.appended.append(kept)
+        return kept
+
+    def apply(self) -> None:
+        for key, record in self._written.items():
+            if record is None:
+                self._records.pop(key, None)
+            else:
+                self._records[key] = record
+
+    def _get(self, kind: type[R], id: str) -> R | None:
+        key = (kind, id)
+        record = self._written[key] if key in self._written else self._records.get(key)
+        return record if isinstance(record, kind) else None
+
+    def _all(self, kind: type[R]) -> list[R]:
+        merged = {**self._records, **self._written}
+        return [record for (stored_kind, _), record in merged.items() if stored_kind is kind and isinstance(record, kind)]
+
+    def _check_name(self, record: Sandbox) -> None:
+        if record.name is None or record.state not in LIVING:
+            return
+        for other in self._all(Sandbox):
+            same = (other.team, other.name) == (record.team, record.name)
+            if same and other.id != record.id and other.state in LIVING:
+                raise NameTaken(record.name, other.id)
+
+
+def _matches(record: Any, query: Query) -> bool:
+    position = (record.created_at, record.id)
+    if query.after is not None and not (position > query.after if query.oldest_first else position < query.after):
+        return False
+    if query.created_from is not None and record.created_at < query.created_from:
+        return False
+    if query.due_before is not None:
+        due = record.expires_at is not None and record.expires_at <= query.due_before
+        if not (due and record.state is State.RUNNING):
+            return False
+    return (
+        all(getattr(record, field) == value for field, value in query.equal.items())
+        and all(getattr(record, field) in values for field, values in query.one_of.items())
+        and all(record.metadata.get(key) == value for key, value in query.metadata.items())
+    )
+
+
+def _is_wanted(event: Event, query: EventQuery) -> bool:
+    return (
+        event.sequence > query.after
+        and (query.before is None or event.sequence < query.before)
+        and (query.team is None or event.team == query.team)
+        and (query.sandbox is None or event.sandbox == query.sandbox)
+        and (not query.kinds or event.kind in query.kinds)
+    )

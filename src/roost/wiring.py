@@ -1,0 +1,346 @@
+"""Puts the house together, once, by plain constructors, and serves it until told to stop.
+
+`serve` is the whole life of a server. What it leaves behind when it ends, or is killed, is what the next one adopts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import anyio
+import structlog
+import uvicorn
+
+from roost.api.app import create_app
+from roost.api.services import About, Services
+from roost.archive.keys import VolumePaths
+from roost.control.alarm import Alarm
+from roost.control.collector import Collector
+from roost.control.directory import Directory, RouteTable
+from roost.control.feed import Feed
+from roost.control.flights import Flights
+from roost.control.forks import Forks
+from roost.control.keeper import Keeper
+from roost.control.keys import Keys
+from roost.control.moves import Moves
+from roost.control.nodes import Nodes
+from roost.control.power import Power
+from roost.control.pulses import Pulses
+from roost.control.repairs import Repairs
+from roost.control.sandboxes import Sandboxes
+from roost.control.snapshots import Snapshots
+from roost.control.templates import Templates
+from roost.domain.errors import Conflict, Fault
+from roost.domain.ids import NodeId
+from roost.domain.template import Recipe
+from roost.drivers.clock import SystemClock
+from roost.drivers.cluster.local import LocalCluster
+from roost.drivers.guest.envd import Envd
+from roost.drivers.runtime.gvisor import GVisor
+from roost.drivers.store.sql import SqlStore, sqlite_url
+from roost.edge.app import Edge, protocol_factory
+from roost.edge.ledger import TrafficLedger
+from roost.node.bundle import Agent
+from roost.node.containers import Containers, Engines
+from roost.node.meter import Meter, cpu_features
+from roost.node.service import NodeService
+from roost.node.slots import Slots, SlotSettings
+from roost.node.steps import CrashPoint, never
+from roost.settings import Settings
+from roost.setup.installation import Installation
+from roost.telemetry import log as logs
+
+VERSION = version("roost")
+LOCAL_NODE = NodeId("local")
+_PATIENCE_S = 10  # for open requests, at the end
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    url: str
+    pid: int
+    key: str
+    home: Path
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The rooms of a running server, for those who serve it."""
+
+    services: Services
+    edge: Edge
+    flights: Flights
+    keeper: Keeper
+    node: NodeService
+    store: SqlStore
+
+
+async def serve(
+    settings: Settings,
+    installation: Installation,
+    *,
+    on_ready: Callable[[ServerInfo], None],
+    crash_point: CrashPoint = never,
+) -> None:
+    """Serves until SIGTERM or SIGINT. Raises Conflict when the home or the port is taken."""
+    logs.configure(logs.Format.CONSOLE, logs.Level(settings.log_level))
+    with hold_home(settings.home), listening(settings) as door:
+        port = door.getsockname()[1]
+        async with open_house(settings, installation, port, crash_point) as house, anyio.create_task_group() as tasks:
+            await tasks.start(house.flights.run)
+            await tasks.start(house.edge.run)
+            await tasks.start(house.keeper.run)
+            await _ensure_templates(house, installation)
+            key = await _first_key(house.services.keys, settings.key_file)
+            server = _Server(_uvicorn(house, on_started=lambda: _announce(settings, port, key, on_ready)))
+            tasks.start_soon(_stop_on_signal, server)
+            try:
+                await server.serve(sockets=[door])
+            finally:
+                (settings.home / "server.json").unlink(missing_ok=True)
+                tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def open_house(
+    settings: Settings, installation: Installation, port: int, crash_point: CrashPoint = never
+) -> AsyncIterator[House]:
+    """Store, node and control, opened and joined. Sandboxes outlive it."""
+    clock, chance = SystemClock(), random.SystemRandom()
+    store = SqlStore(sqlite_url(settings.db))
+    try:
+        await store.migrate()
+        async with anyio.create_task_group() as tasks:
+            slot_settings = SlotSettings(network=settings.network, spare=settings.spare_slots)
+            slots = Slots(instance=settings.instance, tasks=tasks, settings=slot_settings)
+            engines = find_engines(settings, installation)
+            volume = VolumePaths(installation.volume.path)
+            meter = Meter(volume=volume.home)
+            agent = installation.agent
+            containers = Containers(
+                volume=volume,
+                engines=Engines(engines[f"gvisor {installation.engine.version}"], engines),
+                slots=slots,
+                agent=Agent(agent.version, agent.path, agent.argv, agent.env),
+                meter=meter,
+                cgroup_parent=f"roost-{settings.instance}",
+                cpu_features=cpu_features(),
+            )
+            guest = Envd(now=clock.now)
+            node = NodeService(
+                id=LOCAL_NODE, containers=containers, guest=guest, now=clock.now, tasks=tasks, crash_point=crash_point
+            )
+            await node.open()
+            about = About(
+                version=VERSION,
+                domain=settings.domain,
+                port=port,
+                home=str(settings.home),
+                pid=os.getpid(),
+                engine=f"gvisor {installation.engine.version}",
+                agent=agent.version,
+            )
+            try:
+                yield _join(store, node, guest, clock, chance, settings, about)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if not await node.close():
+                        for engine in engines.values():
+                            engine.dispose()
+                        meter.remove_cgroup(f"/roost-{settings.instance}")
+                        with suppress(OSError):
+                            settings.run_dir.rmdir()
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await store.close()
+
+
+def _join(
+    store: SqlStore,
+    node: NodeService,
+    guest: Envd,
+    clock: SystemClock,
+    chance: random.SystemRandom,
+    settings: Settings,
+    about: About,
+) -> House:
+    cluster = LocalCluster(id=LOCAL_NODE, node=node)
+    routes, alarm, ledger = RouteTable(), Alarm(clock=clock), TrafficLedger(clock)
+    pulses = Pulses(clock=clock, ledger=ledger)
+    moves = Moves(store=store, clock=clock, random=chance)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm)
+    nodes = Nodes(cluster=cluster)
+    power = Power(store=store, flights=flights)
+    templates = Templates(
+        store=store, cluster=cluster, guest=guest, clock=clock, random=chance, nodes=nodes, warm=settings.warm_pool
+    )
+    services = Services(
+        about=about,
+        keys=Keys(store=store, clock=clock, random=chance),
+        sandboxes=Sandboxes(
+            store=store, flights=flights, nodes=nodes, routes=routes, pulses=pulses, alarm=alarm, clock=clock, random=chance
+        ),
+        power=power,
+        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
+        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
+        templates=templates,
+        feed=Feed(store=store),
+        nodes=nodes,
+    )
+    keeper = Keeper(
+        store=store,
+        cluster=cluster,
+        clock=clock,
+        flights=flights,
+        nodes=nodes,
+        routes=routes,
+        pulses=pulses,
+        alarm=alarm,
+        templates=templates,
+        repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
+        collector=Collector(store=store, cluster=cluster, clock=clock, routes=routes),
+    )
+    edge = Edge(Directory(table=routes, waker=power, clock=clock), ledger, clock, settings.domain)
+    return House(services, edge, flights, keeper, node, store)
+
+
+def find_engines(settings: Settings, installation: Installation) -> Mapping[str, GVisor]:
+    """A driver for every engine in the home: a snapshot restores only on the one that made it."""
+    binaries = {folder.name: folder / "runsc" for folder in settings.engines.iterdir() if (folder / "runsc").exists()}
+    binaries[installation.engine.version] = installation.engine.path
+    return {
+        f"gvisor {name}": GVisor(runsc=binary, version=name, state=settings.run_dir / "runsc")
+        for name, binary in binaries.items()
+    }
+
+
+@contextmanager
+def hold_home(home: Path) -> Iterator[None]:
+    """One server per home, for as long as it lives: the kernel lets go of the lock even when it is killed."""
+    with (home / "lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"A server runs on {home} already. `roost status` tells where."
+            raise Conflict("already_running", message, home=str(home)) from error
+        yield
+
+
+@contextmanager
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """The door, taken before anything is made."""
+    with ExitStack() as stack:
+        try:
+            family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+            door = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            door.bind((settings.host, settings.port))
+            door.listen(2048)
+        except OSError as error:
+            raise Conflict(
+                "port_taken",
+                f"Roost cannot listen on {settings.host}:{settings.port}: {error.strerror}."
+                " Choose another port (`--port`, ROOST_PORT), or end what listens there.",
+                host=settings.host,
+                port=settings.port,
+            ) from error
+        yield door
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling: signals are ours."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _uvicorn(house: House, on_started: Callable[[], None]) -> uvicorn.Config:
+    app = create_app(house.services)
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        on_started()
+        yield
+
+    app.router.lifespan_context = lifespan
+    return uvicorn.Config(
+        app,
+        http=protocol_factory(house.edge),
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_PATIENCE_S,
+        server_header=False,
+    )
+
+
+async def _stop_on_signal(server: uvicorn.Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("stopping; sandboxes live on", signal=signal.Signals(number).name)
+            if server.should_exit:
+                server.force_exit = True  # asked twice: do not wait for open requests
+            server.should_exit = True
+
+
+def _announce(settings: Settings, port: int, key: str, on_ready: Callable[[ServerInfo], None]) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+    record = settings.home / "server.json"
+    unborn = record.with_suffix(".partial")
+    unborn.write_text(json.dumps({"url": url, "pid": os.getpid(), "version": VERSION}))
+    unborn.replace(record)
+    on_ready(ServerInfo(url, os.getpid(), key, settings.home))
+
+
+async def _first_key(keys: Keys, file: Path) -> str:
+    """The key for the people at this machine, in a file that only root reads."""
+    secret = await keys.ensure_first()
+    if secret is not None:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as content:
+            content.write(secret + "\n")
+        return secret
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError as error:
+        raise Fault(
+            "key_file_missing",
+            f"{file} is gone, and keys are kept nowhere in the clear. Put a key of yours there, or start with a new home.",
+            file=str(file),
+        ) from error
+
+
+async def _ensure_templates(house: House, installation: Installation) -> None:
+    for name, definition in installation.definitions.items():
+        rootfs = installation.rootfs[name]
+        recipe = Recipe(
+            name=name,
+            digest=f"{definition.digest}-{rootfs.digest}-{installation.agent.version}-{installation.engine.version}",
+            size=definition.size,
+            description=definition.description,
+            user=definition.user,
+            workdir=definition.workdir,
+            env={**rootfs.env, **definition.env},
+            run=tuple(step.command for step in definition.run),
+            start=definition.start.command if definition.start else None,
+            ready=definition.ready.command if definition.ready else None,
+        )
+        await house.services.templates.ensure(
+            recipe, rootfs.path, lambda step, name=name: log.info("building template", template=name, step=step)
+        )
+    await house.services.templates.keep_warm()

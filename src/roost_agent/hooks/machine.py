@@ -1,0 +1,90 @@
+"""The files and kernel settings that make this machine this machine. Writes only what differs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+
+_CA_FILE = "usr/local/share/ca-certificates/roost-node.crt"
+_CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+
+
+class Machine:
+    """The machine around the agent.
+
+    Only PID 1 owns the machine it runs on. Any other agent keeps its hands off, unless it is given a directory to
+    write to instead.
+    """
+
+    def __init__(self, root: str | None) -> None:
+        self._root = root if root is not None else "/"
+        self._owns_kernel = root is None and os.getpid() == 1
+        self.writable = root is not None or os.getpid() == 1
+
+    def path(self, relative: str) -> str:
+        return os.path.join(self._root, relative)
+
+    def set_hostname(self, name: str) -> None:
+        if not self.writable:
+            return
+        if self._owns_kernel and socket.gethostname() != name:
+            with contextlib.suppress(OSError):
+                socket.sethostname(name)
+        self.write("etc/hostname", f"{name}\n")
+        lines = self._read("etc/hosts").splitlines() or ["127.0.0.1 localhost", "::1 localhost"]
+        kept = [line for line in lines if line.split()[:1] != ["127.0.1.1"]]
+        self.write("etc/hosts", "\n".join([*kept, f"127.0.1.1 {name}"]) + "\n")
+
+    def set_machine_id(self, machine_id: str) -> None:
+        self.write("etc/machine-id", f"{machine_id}\n")
+        copy = self.path("var/lib/dbus/machine-id")
+        if os.path.isfile(copy) and not os.path.islink(copy):
+            self.write("var/lib/dbus/machine-id", f"{machine_id}\n")
+
+    def set_resolvers(self, addresses: list[str]) -> None:
+        self.write("etc/resolv.conf", "".join(f"nameserver {address}\n" for address in addresses))
+
+    def trust(self, certificates: str) -> None:
+        """Add the node's own authorities to those the sandbox trusts. The file outlives update-ca-certificates."""
+        if self._read(_CA_FILE) == certificates or not self.writable:
+            return
+        os.makedirs(os.path.dirname(self.path(_CA_FILE)), exist_ok=True)
+        self.write(_CA_FILE, certificates)
+        bundle = self._read(_CA_BUNDLE)
+        if bundle and certificates.strip() not in bundle:
+            self.write(_CA_BUNDLE, f"{bundle.rstrip()}\n{certificates.strip()}\n")
+
+    def add_entropy(self, seed: bytes) -> None:
+        with contextlib.suppress(OSError), open("/dev/urandom", "wb", buffering=0) as pool:
+            pool.write(seed)
+        # Only a generator that is loaded can have a state that a fork shares with its parent.
+        generator = sys.modules.get("random")
+        if generator is not None:
+            generator.seed(os.urandom(32) + seed)
+
+    def remove_host_keys(self) -> bool:
+        """Forget the ssh host keys; whether there were any."""
+        directory = self.path("etc/ssh")
+        removed = False
+        with contextlib.suppress(OSError):
+            for name in os.listdir(directory) if self.writable else ():
+                if name.startswith("ssh_host_") and name.endswith(("_key", "_key.pub")):
+                    os.unlink(os.path.join(directory, name))
+                    removed = True
+        return removed
+
+    def write(self, relative: str, content: str) -> None:
+        """Make a file hold this, unless it does. A machine without the directory for it goes without."""
+        if not self.writable or self._read(relative) == content:
+            return
+        with contextlib.suppress(OSError), open(self.path(relative), "w", encoding="utf-8") as file:
+            file.write(content)
+
+    def _read(self, relative: str) -> str:
+        try:
+            with open(self.path(relative), encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except OSError:
+            return ""

@@ -1,0 +1,180 @@
+"""The system calls that start a process: pipes or a terminal, a session of its own, its user's rights."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+from roost_agent.errors import RpcError
+from roost_agent.users import User
+
+# Commands are the first to go when memory runs out, the agent the last.
+OOM_SCORE = b"100"
+# Fewer, larger reads of fast output.
+PIPE_BYTES = 256 * 1024
+_NOT_RUNNABLE = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EACCES,
+    errno.ENOEXEC,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.E2BIG,
+    errno.EINVAL,
+)
+
+
+class Order:
+    """What to start, as whom, where, with what."""
+
+    __slots__ = ("arguments", "asked_environment", "command", "cwd", "environment", "size", "stdin", "user")
+
+    def __init__(self, command: str, arguments: list[str], user: User) -> None:
+        self.command = command
+        self.arguments = arguments
+        self.user = user
+        self.cwd = user.home
+        self.environment: dict[str, str] = {}
+        # The part of it that came with the request.
+        self.asked_environment: dict[str, str] = {}
+        self.stdin = True
+        # (columns, rows) of a terminal; None for pipes.
+        self.size: tuple[int, int] | None = None
+
+
+class Spawned:
+    """A started process and the agent's ends of its streams, all non-blocking."""
+
+    __slots__ = ("input", "outputs", "pid", "terminal")
+
+    def __init__(self, pid: int, input: int | None, outputs: dict[int, str], *, terminal: bool) -> None:
+        self.pid = pid
+        self.input = input
+        # Descriptor → stdout, stderr or pty.
+        self.outputs = outputs
+        self.terminal = terminal
+
+
+def spawn(order: Order) -> Spawned:
+    """Start it. Raises RpcError: `invalid_argument` when it cannot be run, `resource_exhausted` when nothing can."""
+    return _spawn_on_terminal(order, order.size) if order.size is not None else _spawn_on_pipes(order)
+
+
+def _spawn_on_pipes(order: Order) -> Spawned:
+    with contextlib.ExitStack() as undo:
+        out_read, out_write = _pipe(undo)
+        err_read, err_write = _pipe(undo)
+        if order.stdin:
+            in_read, in_write = _pipe(undo)
+        else:
+            in_read, in_write = os.open(os.devnull, os.O_RDONLY), None
+            undo.callback(os.close, in_read)
+        pid = _start(order, (in_read, out_write, err_write))
+        for descriptor in (in_read, out_write, err_write):
+            os.close(descriptor)
+        undo.pop_all()
+    for descriptor in (out_read, err_read):
+        with contextlib.suppress(OSError):  # Beyond the user's limit for pipes: the default size does as well.
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        os.set_blocking(descriptor, False)
+    if in_write is not None:
+        os.set_blocking(in_write, False)
+    return Spawned(pid, in_write, {out_read: "stdout", err_read: "stderr"}, terminal=False)
+
+
+def _spawn_on_terminal(order: Order, size: tuple[int, int]) -> Spawned:
+    with contextlib.ExitStack() as undo:
+        try:
+            ours, theirs = pty.openpty()
+        except OSError as failure:
+            raise RpcError("resource_exhausted", f"no terminal can be had: {failure.strerror}") from failure
+        undo.callback(os.close, ours)
+        undo.callback(os.close, theirs)
+        resize(ours, size)
+        with contextlib.suppress(OSError):  # Not root, or a filesystem that will not: the terminal works regardless.
+            os.fchown(theirs, order.user.uid, -1)
+            os.fchmod(theirs, 0o620)
+        pid = _start(order, (theirs, theirs, theirs), terminal=True)
+        os.close(theirs)
+        undo.pop_all()
+    os.set_blocking(ours, False)
+    return Spawned(pid, ours, {ours: "pty"}, terminal=True)
+
+
+def resize(terminal: int, size: tuple[int, int]) -> None:
+    columns, rows = size
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
+    try:
+        read, write = os.pipe()
+    except OSError as failure:
+        raise RpcError("resource_exhausted", f"no pipe can be had: {failure.strerror}") from failure
+    undo.callback(os.close, read)
+    undo.callback(os.close, write)
+    return read, write
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _start(order: Order, streams: tuple[int, int, int], *, terminal: bool = False) -> int:
+    user = order.user
+    switching = os.geteuid() == 0 and user.uid != 0
+    try:
+        child = subprocess.Popen(
+            [order.command, *order.arguments],
+            stdin=streams[0],
+            stdout=streams[1],
+            stderr=streams[2],
+            cwd=order.cwd,
+            env=order.environment,
+            start_new_session=True,
+            # Every descriptor of the agent closes on exec by itself; looking for them would cost more than the exec.
+            close_fds=False,
+            user=user.uid if switching else None,
+            group=user.gid if switching else None,
+            extra_groups=user.groups if switching else None,
+            # A session leader has to claim its terminal from within.
+            preexec_fn=_take_terminal if terminal else None,
+        )
+    except OSError as failure:
+        raise _explain(order, failure) from failure
+    except (ValueError, subprocess.SubprocessError) as failure:
+        raise RpcError("invalid_argument", f"error starting process '{order.command}': {failure}") from failure
+    # The agent reaps all children itself, in one place: this object must not try.
+    child.returncode = 0
+    _make_ordinary(child.pid)
+    return child.pid
+
+
+def _make_ordinary(pid: int) -> None:
+    """Undo what a command would inherit of the agent's own standing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
+        try:
+            os.write(descriptor, OOM_SCORE)
+        finally:
+            os.close(descriptor)
+    with contextlib.suppress(OSError):
+        if os.getpriority(os.PRIO_PROCESS, 0) != 0:
+            os.setpriority(os.PRIO_PROCESS, pid, 0)
+
+
+def _explain(order: Order, failure: OSError) -> RpcError:
+    if failure.errno == errno.ENOENT and not os.path.isdir(order.cwd):
+        return RpcError("invalid_argument", f"cwd '{order.cwd}' does not exist")
+    if failure.errno in _NOT_RUNNABLE:
+        where = f" in '{order.cwd}'" if failure.filename == order.cwd else ""
+        return RpcError("invalid_argument", f"error starting process '{order.command}'{where}: {failure.strerror}")
+    code = "resource_exhausted" if failure.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE) else "internal"
+    return RpcError(code, f"error starting process '{order.command}': {failure.strerror or failure}")

@@ -1,0 +1,62 @@
+"""The agent's life: listen, serve, and on SIGTERM see everything off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+from roost_agent.app import App
+from roost_agent.errors import RpcError
+from roost_agent.options import Options
+from roost_agent.processes.process import Process
+
+_BACKLOG = 1024
+# From a polite request to leave until the end.
+_GRACE_S = 3.0
+_LAST_CALL_S = 1.0
+
+
+async def serve(options: Options) -> None:
+    """Serve until SIGTERM or SIGINT. Returns once every process started here is gone."""
+    loop = asyncio.get_running_loop()
+    leave = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave.set)
+    async with asyncio.TaskGroup() as tasks:
+        app = App(options, tasks)
+        app.processes.watch_children()
+        server = await loop.create_server(app.connect, options.host, options.port, backlog=_BACKLOG)
+        _announce(server.sockets[0].getsockname()[1], options.port_file)
+        await leave.wait()
+        server.close()
+        await _see_off(app.processes.living())
+        for connection in list(app.connections):
+            connection.transport.abort()
+
+
+def _announce(port: int, port_file: str | None) -> None:
+    with contextlib.suppress(OSError):
+        sys.stdout.write(f"listening {port}\n")
+        sys.stdout.flush()
+    if port_file is not None:
+        # Renamed into place: whoever sees the file sees the whole number.
+        with open(f"{port_file}.new", "w", encoding="ascii") as file:
+            file.write(f"{port}\n")
+        os.replace(f"{port_file}.new", port_file)
+
+
+async def _see_off(processes: list[Process]) -> None:
+    """Ask all to end, then make them. As PID 1 that means everything in the sandbox."""
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _LAST_CALL_S)):
+        if os.getpid() == 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, number)
+        for process in processes:
+            with contextlib.suppress(RpcError):
+                process.signal(number)
+        waiting = [process.over for process in processes if not process.over.done()]
+        if waiting:
+            await asyncio.wait(waiting, timeout=patience_s)

@@ -1,0 +1,254 @@
+"""A whole Roost in one process: control on a node in memory, with a clock that moves when told to.
+
+`Ground` is what outlives a server (disk, database, time); `serving` runs a server on it. Leaving the block stops it in an orderly
+way; with a crash point it dies there, and the next `serving` on the same ground finds what it left.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from roost.contracts.ledger import Traffic
+from roost.contracts.store import EventQuery, Query, Store
+from roost.control.alarm import Alarm
+from roost.control.collector import Collector
+from roost.control.directory import Directory, RouteTable
+from roost.control.feed import Feed
+from roost.control.flights import Flights
+from roost.control.forks import Forks
+from roost.control.keeper import Keeper
+from roost.control.keys import Keys
+from roost.control.moves import Moves
+from roost.control.nodes import Nodes
+from roost.control.power import Power
+from roost.control.pulses import Pulses
+from roost.control.repairs import Repairs
+from roost.control.sandboxes import CreateSandbox, Sandboxes
+from roost.control.snapshots import Snapshots
+from roost.control.templates import Templates
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import KeyId, SandboxId
+from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
+from roost.domain.node import Identity
+from roost.domain.sandbox import Sandbox, Size
+from roost.domain.snapshot import Snapshot
+from roost.domain.team import DEFAULT_TEAM, Principal
+from roost.domain.template import Recipe
+from roost.testing.clock import ManualClock
+from roost.testing.faults import CrashPoint, FrailNode, FrailStore, ServerDied
+from roost.testing.node import FakeCluster, FakeGuest, FakeNode
+
+TEAM = DEFAULT_TEAM
+ME = Principal(TEAM, KeyId("kme"))
+BASE = Recipe(name="base", digest="d1", size=Size(), run=("apt-get install -y git",), start="serve", ready="curl -f :80")
+
+
+class ScriptedGuest:
+    """An agent that answers commands with what it was told to; success unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, str]] = []
+        self.answers: dict[str, list[tuple[int, str]]] = {}
+
+    async def ready(self, address: str, timeout_s: float) -> None: ...
+    async def init(self, address: str, identity: Identity) -> None: ...
+    async def before_checkpoint(self, address: str) -> None: ...
+    async def after_restore(self, address: str, identity: Identity) -> None: ...
+
+    async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
+        self.ran.append((user, command))
+        scripted = self.answers.get(command)
+        return scripted.pop(0) if scripted else (0, "")
+
+
+class ScriptedLedger:
+    def __init__(self) -> None:
+        self.seen: dict[SandboxId, Traffic] = {}
+
+    def traffic(self, sandbox: SandboxId) -> Traffic:
+        return self.seen.get(sandbox, Traffic())
+
+    def forget(self, sandbox: SandboxId) -> None:
+        self.seen.pop(sandbox, None)
+
+
+@dataclass
+class Ground:
+    """What a dying server leaves."""
+
+    store: Store
+    clock: ManualClock = field(default_factory=ManualClock)
+    chance: random.Random = field(default_factory=lambda: random.Random(7))
+    guest: ScriptedGuest = field(default_factory=ScriptedGuest)
+    ledger: ScriptedLedger = field(default_factory=ScriptedLedger)
+    node: FakeNode = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.node = FakeNode(clock=self.clock)
+
+    async def record(self, sandbox: str) -> Sandbox:
+        async with self.store.transaction() as transaction:
+            record = await transaction.get(Sandbox, sandbox)
+        assert record is not None
+        return record
+
+    async def records(self) -> list[Sandbox]:
+        async with self.store.transaction() as transaction:
+            return await transaction.find(Sandbox, Query())
+
+    async def snapshots(self) -> list[Snapshot]:
+        async with self.store.transaction() as transaction:
+            return await transaction.find(Snapshot, Query())
+
+    async def events(self, *kinds: EventKind, sandbox: SandboxId | None = None) -> list[Event]:
+        return await self.store.events(EventQuery(kinds=kinds, sandbox=sandbox, limit=10_000))
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Waits until it holds, looking again after each event. Fails after a while."""
+        with anyio.fail_after(10):
+            seen = 0
+            while not await holds():
+                seen = await self.store.wait_for_event(seen)
+
+    async def until_state(self, sandbox: SandboxId, *states: State) -> Sandbox:
+        async def reached() -> bool:
+            return (await self.record(sandbox)).state in states
+
+        await self.until(reached)
+        return await self.record(sandbox)
+
+    async def check_invariants(self) -> None:
+        """True at rest, whatever happened before."""
+        entries = {entry.id for entry in await self.snapshots()}
+        living: set[SandboxId] = set()
+        for record in await self.records():
+            assert record.state not in MOVING, f"{record.id} is still {record.state}"
+            assert record.operation is None
+            if record.state in ASLEEP:
+                assert record.snapshot is not None
+            if record.snapshot is not None:
+                assert record.snapshot in entries, "the record names a snapshot that has no entry"
+            guest = self.node.guests.get(record.id)
+            if record.state is State.RUNNING:
+                assert guest is not None and guest.alive and not guest.frozen
+                assert guest.incarnation == record.incarnation
+            else:
+                assert guest is None, f"{record.id} is {record.state} and a process stands behind it"
+            if record.state in LIVING:
+                living.add(record.id)
+        assert self.node.guests.keys() <= living, "an orphan runs"
+        assert not self.node.roots, "a disk was left behind"
+        assert set(self.node.images) == entries, "entries and images differ"
+
+
+@dataclass
+class Roost:
+    ground: Ground
+    group: TaskGroup
+    flights: Flights
+    table: RouteTable
+    directory: Directory
+    sandboxes: Sandboxes
+    power: Power
+    snapshots: Snapshots
+    forks: Forks
+    templates: Templates
+    keys: Keys
+    feed: Feed
+    keeper: Keeper
+    nodes: Nodes
+    pulses: Pulses
+
+    async def sandbox(self, **request: Any) -> Sandbox:
+        return await self.sandboxes.create(ME, CreateSandbox(**request))
+
+    def guest(self, sandbox: Sandbox) -> FakeGuest:
+        return self.ground.node.guests[sandbox.id]
+
+    async def build_base(self) -> None:
+        await self.templates.build(BASE, Path("base.tar"))
+
+
+def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
+    """The same composition as the server's, by plain constructors."""
+    clock, chance = ground.clock, ground.chance
+    store = FrailStore(ground.store, point)
+    cluster = FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id])
+    table, alarm, nodes = RouteTable(), Alarm(clock=clock), Nodes(cluster=cluster)
+    pulses = Pulses(clock=clock, ledger=ground.ledger)
+    moves = Moves(store=store, clock=clock, random=chance)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=table, alarm=alarm)
+    power = Power(store=store, flights=flights)
+    templates = Templates(store=store, cluster=cluster, guest=ground.guest, clock=clock, random=chance, nodes=nodes)
+    return Roost(
+        ground=ground,
+        group=group,
+        flights=flights,
+        table=table,
+        directory=Directory(table=table, waker=power, clock=clock),
+        sandboxes=Sandboxes(
+            store=store, flights=flights, nodes=nodes, routes=table, pulses=pulses, alarm=alarm, clock=clock, random=chance
+        ),
+        power=power,
+        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
+        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
+        templates=templates,
+        keys=Keys(store=store, clock=clock, random=chance),
+        feed=Feed(store=store),
+        keeper=Keeper(
+            store=store,
+            cluster=cluster,
+            clock=clock,
+            flights=flights,
+            nodes=nodes,
+            routes=table,
+            pulses=pulses,
+            alarm=alarm,
+            templates=templates,
+            repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
+            collector=Collector(store=store, cluster=cluster, clock=clock, routes=table),
+        ),
+        nodes=nodes,
+        pulses=pulses,
+    )
+
+
+@asynccontextmanager
+async def serving(ground: Ground) -> AsyncIterator[Roost]:
+    """A server on the ground, recovered and keeping; stopped in an orderly way at the end of the block."""
+    ground.node.restart()
+    async with anyio.create_task_group() as group:
+        roost = assemble(ground, group, CrashPoint("never"))
+        await group.start(roost.flights.run)
+        await group.start(roost.keeper.run)
+        yield roost
+        group.cancel_scope.cancel()
+
+
+async def dies_at(ground: Ground, point: str, act: Callable[[Roost], Awaitable[object]]) -> None:
+    """Runs a server that dies at the point while it does what is asked. Fails if it never comes there."""
+    ground.node.restart()
+    crash = CrashPoint(point, on_crash=ground.node.die)
+    try:
+        async with anyio.create_task_group() as group:
+            roost = assemble(ground, group, crash)
+            await group.start(roost.flights.run)
+            await roost.keeper.recover()
+            with anyio.fail_after(10):
+                await act(roost)
+                await roost.flights.drain()
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as error:
+        if not error.subgroup(ServerDied):
+            raise
+    except ServerDied:
+        pass
+    assert crash.was_hit, f"the server never came to {point!r}"

@@ -1,0 +1,77 @@
+"""What tests on the real engine stand on. They need root and a set-up cache, and fail loudly without either."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from roost.node.bundle import Agent
+from roost.node.service import NodeService
+from roost.settings import DEFAULT_CACHE
+from roost.setup.agent import ensure_agent
+from roost.setup.commands import Commands
+from roost.setup.definitions import find_definition
+from roost.setup.engine import Engine, find_cached
+from roost.setup.interpreter import Interpreter, find_interpreter
+from roost.setup.rootfs import find_rootfs, host_cas
+from roost.setup.volume import ensure_volume, unmount_volume
+from tests.real.ground import Ground
+
+
+@pytest.fixture(scope="session", autouse=True)
+def root() -> None:
+    if os.geteuid():
+        pytest.fail("tests/real need root (namespaces, mounts, gVisor). `make test-unit` is for everyone else.", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def cache() -> Path:
+    return Path(os.environ.get("ROOST_CACHE", DEFAULT_CACHE))
+
+
+@pytest.fixture(scope="session")
+def engine(cache: Path) -> Engine:
+    found = find_cached(cache)
+    if found is None:
+        pytest.fail(f"{cache} holds no engine. Run `make setup` or `make test`.", pytrace=False)
+    return found
+
+
+@pytest.fixture(scope="session")
+def interpreter(cache: Path) -> Interpreter:
+    found = find_interpreter(cache)
+    if found is None:
+        pytest.fail(f"{cache} holds no interpreter. Run `make setup` or `make test`.", pytrace=False)
+    return found
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with a volume of its own, unmounted afterwards."""
+    path = tmp_path_factory.mktemp("home")
+    commands = Commands()
+    ensure_volume(path, 20, commands, is_default=True)
+    yield path
+    unmount_volume(path, commands)
+
+
+@pytest.fixture(scope="session")
+def ground(home: Path, cache: Path, engine: Engine, interpreter: Interpreter) -> Ground:
+    """A home whose volume holds a template: the base root filesystem, booted, with the agent up."""
+    rootfs = find_rootfs(find_definition("base"), host_cas(), cache)
+    if rootfs is None:
+        pytest.fail(f"{cache} holds no root filesystem of base. Run `make setup` or `make test`.", pytrace=False)
+    agent = ensure_agent(home, interpreter, Commands())
+    ground = Ground(home, engine, Agent(agent.version, agent.path, agent.argv, agent.env))
+    anyio.run(ground.build, rootfs.path)
+    return ground
+
+
+@pytest.fixture
+async def node(ground: Ground) -> AsyncIterator[NodeService]:
+    async with ground.opened() as service:
+        yield service

@@ -1,0 +1,103 @@
+"""A node on the real engine, a real volume and real slots, for tests to stand on."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from roost.archive.keys import VolumePaths
+from roost.domain.ids import NodeId, SandboxId, SnapshotId, new_sandbox_id, new_snapshot_id
+from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, ResumeOrder
+from roost.domain.sandbox import Size
+from roost.drivers.guest.envd import Envd
+from roost.drivers.runtime.gvisor import GVisor
+from roost.node.bundle import Agent
+from roost.node.containers import Containers, Engines
+from roost.node.meter import Meter, cpu_features
+from roost.node.service import NodeService
+from roost.node.slots import Slots, SlotSettings
+from roost.settings import instance_of
+from roost.setup.engine import Engine
+
+BASE = SnapshotId("s" + "0" * 19 + "b")
+TEMPLATE = SnapshotId("s" + "0" * 19 + "t")
+SIZE = Size(memory_mb=1024, disk_mb=256)
+CHANCE = random.SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    home: Path
+    engine: Engine
+    agent: Agent
+
+    @property
+    def instance(self) -> str:
+        return instance_of(self.home)
+
+    @property
+    def volume(self) -> VolumePaths:
+        return VolumePaths(self.home / "volume")
+
+    @asynccontextmanager
+    async def opened(self, *, leave_running: bool = False) -> AsyncIterator[NodeService]:
+        """The node, as a server would have it. Afterwards nothing of it is left on the machine, unless asked for."""
+        runtime = GVisor(runsc=self.engine.path, version=self.engine.version, state=Path(f"/run/roost/{self.instance}/runsc"))
+        name = runtime.capabilities().engine
+        meter = Meter(volume=self.volume.home)
+        async with anyio.create_task_group() as tasks:
+            slots = Slots(instance=self.instance, tasks=tasks, settings=SlotSettings(spare=2))
+            containers = Containers(
+                volume=self.volume,
+                engines=Engines(runtime, {name: runtime}),
+                slots=slots,
+                agent=self.agent,
+                meter=meter,
+                cgroup_parent=f"roost-{self.instance}",
+                cpu_features=cpu_features(),
+            )
+            node = NodeService(id=NodeId("n1"), containers=containers, guest=Envd(now=time.time), now=time.time, tasks=tasks)
+            await node.open()
+            try:
+                yield node
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if not leave_running:
+                        for presence in (await node.report()).present:
+                            await node.kill(KillOrder(presence.sandbox, presence.incarnation))
+                    if not await node.close():
+                        runtime.dispose()
+                        meter.remove_cgroup(f"/roost-{self.instance}")
+                tasks.cancel_scope.cancel()
+
+    async def build(self, rootfs: Path) -> None:
+        async with self.opened() as node:
+            await node.import_disk(BASE, rootfs, "base")
+            builder = create_order(cold=True, source=BASE)
+            await node.create(builder)
+            await node.snapshot(CaptureOrder(builder.sandbox, 1, TEMPLATE, BASE, "base"))
+
+
+def create_order(*, source: SnapshotId = TEMPLATE, cold: bool = False, size: Size = SIZE) -> CreateOrder:
+    sandbox = new_sandbox_id(CHANCE)
+    return CreateOrder(sandbox, 1, source, size, identity(sandbox, fresh=True), cold=cold)
+
+
+def resume_order(created: CreateOrder, source: SnapshotId, incarnation: int, *, cold: bool = False) -> ResumeOrder:
+    return ResumeOrder(
+        created.sandbox, incarnation, source, created.size, identity(created.sandbox, fresh=False), cold=cold
+    )
+
+
+def capture_order(created: CreateOrder, incarnation: int = 1, *, keep_memory: bool = True) -> CaptureOrder:
+    return CaptureOrder(created.sandbox, incarnation, new_snapshot_id(CHANCE), TEMPLATE, "base", keep_memory=keep_memory)
+
+
+def identity(sandbox: SandboxId, *, fresh: bool) -> Identity:
+    return Identity(sandbox, sandbox, "base", "", fresh=fresh)

@@ -1,0 +1,570 @@
+"""Slots on the real kernel: what a guest reaches, what reaches a guest, what survives, what is left behind.
+
+Here a guest is sockets of this process that live in the guest's namespace, and the internet is a namespace of the
+test's own, to which everything that leaves the test's slots is routed: nothing leaves the machine. `test_slots_engine`
+has the real engine as the guest.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import struct
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from roost.domain.address import GATEWAY_ADDRESS, GUEST_ADDRESS, dns_address
+from roost.domain.egress import Egress
+from roost.domain.errors import Fault, NotFound
+from roost.node import wires
+from roost.node.slots import Slot, Slots, SlotSettings
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+OpenSlots = Callable[..., Awaitable[Slots]]
+Ending = Literal["remove", "keep", "crash"]
+
+INTERNET = "203.0.113.2"
+PRIVATE = "10.213.7.1"
+METADATA = "169.254.169.254"
+PATIENCE_S = 10.0
+
+
+def command(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def within(netns: str, work: Callable[[], T]) -> T:
+    def run() -> T:
+        wires.enter(netns)
+        return work()
+
+    return wires.apart(run)
+
+
+def guest_of(slot: Slot) -> str:
+    return Path(slot.guest_netns).name
+
+
+def router_of(slot: Slot) -> str:
+    return guest_of(slot).replace("-g", "-r")
+
+
+def listen(netns: str, address: str = "0.0.0.0", port: int = 0) -> socket.socket:
+    server = within(netns, lambda: socket.create_server((address, port)))
+    server.settimeout(PATIENCE_S)
+    return server
+
+
+def dial(netns: str, address: str, port: int) -> socket.socket:
+    """A connection from inside a namespace. Raises ConnectionRefusedError when it is refused."""
+    return within(netns, lambda: socket.create_connection((address, port), timeout=PATIENCE_S))
+
+
+def wake_kernel(slot: Slot) -> None:
+    """The guest's kernel answers, as gVisor would in its place."""
+    command("ip", "-n", guest_of(slot), "rule", "add", "pref", "0", "lookup", "local")
+
+
+def silence_kernel(slot: Slot) -> None:
+    """As a slot is while its sandbox sleeps: nobody there, and no address."""
+    command("ip", "-n", guest_of(slot), "rule", "del", "pref", "0")
+    command("ip", "-n", guest_of(slot), "address", "flush", "dev", "eth0")
+
+
+def disarm_router(slot: Slot) -> None:
+    """The router lets everything out."""
+    nft = ("ip", "netns", "exec", router_of(slot), "nft")
+    command(*nft, "flush", "chain", "ip", "roost", "egress")
+    command(*nft, "add", "rule", "ip", "roost", "egress", "accept")
+
+
+def disarm_host(instance: str) -> None:
+    """The host forwards and takes in everything."""
+    for chain in ("from_slot", "crossings"):
+        command("nft", "flush", "chain", "ip", f"roost_{instance}", chain)
+
+
+def converse(near: socket.socket, far: socket.socket) -> None:
+    """Both ends hear each other."""
+    for sender, receiver in ((near, far), (far, near)):
+        word = secrets.token_bytes(16)
+        sender.sendall(word)
+        heard = b""
+        while len(heard) < len(word):
+            received = receiver.recv(len(word) - len(heard))
+            assert received, "the connection was closed"
+            heard += received
+        assert heard == word
+
+
+@contextmanager
+def connection(client_netns: str | None, server_netns: str, at: str) -> Iterator[tuple[socket.socket, socket.socket]]:
+    with listen(server_netns) as server:
+        port = server.getsockname()[1]
+        near = (
+            dial(client_netns, at, port) if client_netns is not None else socket.create_connection((at, port), timeout=PATIENCE_S)
+        )
+        with near:
+            far, _ = server.accept()
+            far.settimeout(PATIENCE_S)
+            with far:
+                yield near, far
+
+
+def assert_refused(netns: str, address: str, port: int) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        dial(netns, address, port).close()
+
+
+def traces_of(instance: str) -> list[str]:
+    """Whatever on the machine bears the name of an instance."""
+    machine = [*wires.netns_names(), *wires.link_names(), *command("nft", "list", "tables").splitlines()]
+    machine += command("ip", "-o", "address").splitlines()
+    machine += command("ip", "route", "show", "table", "all").splitlines()
+    return [line for line in machine if instance in line]
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture
+def names() -> Iterator[Callable[[], str]]:
+    """Gives instances their names. In the end nothing may bear one of them, and no file may be open that was not before."""
+    given: list[str] = []
+    before = open_files()
+
+    def name() -> str:
+        given.append("t" + secrets.token_hex(2))
+        return given[-1]
+
+    yield name
+    assert not [trace for instance in given for trace in traces_of(instance)]
+    assert open_files() == before
+
+
+@pytest.fixture
+def instance(names: Callable[[], str]) -> str:
+    return names()
+
+
+@pytest.fixture
+async def open_slots(instance: str, tmp_path: Path) -> AsyncIterator[OpenSlots]:
+    """Opens slots of an instance; whatever is left of it is removed in the end."""
+    async with AsyncExitStack() as stack:
+
+        async def open_(instance: str, *, adopt: tuple[int, ...] = (), **settings: Any) -> Slots:
+            return await stack.enter_async_context(opened(instance, tmp_path, adopt, **settings))
+
+        yield open_
+
+
+@asynccontextmanager
+async def opened(
+    instance: str, run_directory: Path, adopt: tuple[int, ...] = (), ending: Ending = "remove", **settings: Any
+) -> AsyncIterator[Slots]:
+    on_query = settings.pop("on_query", None)
+    settings = {"spare": 0, "run_directory": run_directory, **settings}
+    async with anyio.create_task_group() as tasks:
+        slots = Slots(instance=instance, tasks=tasks, settings=SlotSettings(**settings), on_query=on_query)
+        try:
+            await slots.open(adopt)
+            yield slots
+        finally:
+            if ending == "crash":
+                tasks.cancel_scope.cancel()
+            else:
+                await slots.close(remove=ending == "remove")
+
+
+@pytest.fixture
+async def slots(open_slots: OpenSlots, instance: str) -> Slots:
+    return await open_slots(instance)
+
+
+async def guest(slots: Slots) -> Slot:
+    slot = await slots.claim()
+    wake_kernel(slot)
+    return slot
+
+
+@pytest.fixture
+def internet(slots: Slots, instance: str) -> Iterator[str]:
+    """A namespace that has public, private and metadata addresses; all that the slots send out goes there, and nowhere
+    else.
+    """
+    name, link, table = f"inet-{instance}", f"i{instance}", str(10000 + secrets.randbelow(10000))
+    rule = ("from", str(slots.network), "lookup", table, "pref", table)
+    command("ip", "netns", "add", name)
+    try:
+        command("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+        Path(f"/proc/sys/net/ipv4/conf/{link}/rp_filter").write_text("2")
+        command("ip", "address", "add", "203.0.113.1/24", "dev", link)
+        command("ip", "link", "set", link, "up")
+        command("ip", "-n", name, "link", "set", "lo", "up")
+        command("ip", "-n", name, "link", "set", "eth0", "up")
+        command("ip", "-n", name, "address", "add", f"{INTERNET}/24", "dev", "eth0")
+        for address in (PRIVATE, METADATA):
+            command("ip", "-n", name, "address", "add", f"{address}/32", "dev", "eth0")
+        command("ip", "route", "add", "default", "via", INTERNET, "dev", link, "table", table)
+        # The slots' own addresses stay where they are: only what leaves goes to the stand-in.
+        command("ip", "route", "add", "throw", "198.18.0.0/15", "table", table)
+        command("ip", "rule", "add", *rule)  # its number is its priority too: before the machine's own routes
+        for address in (INTERNET, PRIVATE, METADATA):
+            assert link in command("ip", "route", "get", address, "from", str(slots.network[2]), "iif", "lo")
+        yield name
+    finally:
+        for undo in (("rule", "del", *rule), ("route", "flush", "table", table), ("link", "del", link), ("netns", "del", name)):
+            subprocess.run(("ip", *undo), check=False, capture_output=True)
+        assert str(slots.network) not in command("ip", "rule")
+
+
+async def test_host_reaches_every_port_of_a_guest(slots: Slots) -> None:
+    slot = await guest(slots)
+    for _ in range(3):
+        with connection(None, guest_of(slot), slot.address) as (near, far):
+            converse(near, far)
+            assert far.getsockname()[0] == str(GUEST_ADDRESS)
+
+
+async def test_guests_with_the_same_address_inside_are_told_apart(slots: Slots) -> None:
+    first, second = await guest(slots), await guest(slots)
+    with (
+        connection(None, guest_of(first), first.address) as one,
+        connection(None, guest_of(second), second.address) as two,
+    ):
+        converse(*one)
+        converse(*two)
+
+
+async def test_guest_reaches_the_internet_and_counts_its_bytes(slots: Slots, internet: str) -> None:
+    slot = await guest(slots)
+    before = await slots.counters(slot)
+    with connection(guest_of(slot), internet, INTERNET) as (near, far):
+        converse(near, far)
+        near.sendall(b"x" * 100_000)
+        received = 0
+        while received < 100_000:
+            received += len(far.recv(65536))
+        converse(near, far)
+    after = await slots.counters(slot)
+    assert after.sent_bytes - before.sent_bytes >= 100_000
+    assert 0 < after.received_bytes - before.received_bytes < 100_000
+
+
+async def test_guest_reaches_nothing_private(slots: Slots, internet: str, instance: str) -> None:
+    slot = await guest(slots)
+    with listen(internet) as server:
+        port = server.getsockname()[1]
+        for address in (PRIVATE, METADATA):
+            assert_refused(guest_of(slot), address, port)
+        # The host refuses when the router does not ...
+        disarm_router(slot)
+        for address in (PRIVATE, METADATA):
+            assert_refused(guest_of(slot), address, port)
+        # ... the router refuses when the host does not ...
+        await slots.set_egress(slot, Egress())
+        disarm_host(instance)
+        for address in (PRIVATE, METADATA):
+            assert_refused(guest_of(slot), address, port)
+        # ... and without either the address answers: it was the firewalls that refused.
+        disarm_router(slot)
+        dial(guest_of(slot), PRIVATE, port).close()
+        dial(guest_of(slot), METADATA, port).close()
+
+
+async def test_guest_reaches_no_other_guest(slots: Slots, open_slots: OpenSlots, names: Callable[[], str]) -> None:
+    neighbours = await open_slots(names())
+    assert not neighbours.network.overlaps(slots.network)
+    slot, sibling, stranger = await guest(slots), await guest(slots), await guest(neighbours)
+    for other in (sibling, stranger):
+        with listen(guest_of(other)) as server:
+            port = server.getsockname()[1]
+            assert_refused(guest_of(slot), other.address, port)
+            disarm_router(slot)
+            assert_refused(guest_of(slot), other.address, port)
+            await slots.set_egress(slot, Egress())
+            socket.create_connection((other.address, port), timeout=PATIENCE_S).close()
+
+
+async def test_guest_reaches_no_address_of_the_host(slots: Slots) -> None:
+    slot, sibling = await guest(slots), await guest(slots)
+    disarm_router(slot)
+    addresses = {line.split()[3].split("/")[0] for line in command("ip", "-o", "-4", "address").splitlines()}
+    assert {"127.0.0.1", str(dns_address(slots.network))} < addresses
+    with socket.create_server(("0.0.0.0", 0)) as server:
+        server.setblocking(False)
+        port = server.getsockname()[1]
+        for address in sorted(addresses - {"127.0.0.1"}):
+            assert_refused(guest_of(slot), address, port)
+            assert_refused(guest_of(sibling), address, port)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        socket.create_connection((str(dns_address(slots.network)), port), timeout=PATIENCE_S).close()
+        server.accept()[0].close()
+
+
+async def test_a_false_sender_gets_nowhere(slots: Slots, internet: str) -> None:
+    slot = await guest(slots)
+    command("ip", "-n", guest_of(slot), "address", "add", "192.0.2.77/32", "dev", "eth0")
+    with within(internet, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as receiver:
+        receiver.bind((INTERNET, 0))
+        receiver.settimeout(PATIENCE_S)
+        for source in ("192.0.2.77", str(GUEST_ADDRESS)):
+            with within(guest_of(slot), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sender:
+                sender.bind((source, 0))
+                sender.sendto(source.encode(), receiver.getsockname())
+        # In order on one path: had the first got through, it would be here before the second.
+        assert receiver.recv(100) == str(GUEST_ADDRESS).encode()
+
+
+@pytest.mark.parametrize("armed", ["host and router", "router alone"])
+async def test_strangers_cannot_open_connections_into_a_guest(slots: Slots, internet: str, instance: str, armed: str) -> None:
+    slot = await guest(slots)
+    command("ip", "-n", internet, "route", "add", "default", "via", "203.0.113.1")
+    with (
+        within(guest_of(slot), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as receiver,
+        within(internet, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as stranger,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
+    ):
+        receiver.bind(("0.0.0.0", 0))
+        receiver.settimeout(PATIENCE_S)
+        port = receiver.getsockname()[1]
+        if armed == "router alone":
+            disarm_host(instance)
+        stranger.sendto(b"stranger", (slot.address, port))
+        host.sendto(b"host", (slot.address, port))
+        assert receiver.recv(100) == b"host"
+
+
+async def test_egress_changes_while_connections_are_open(slots: Slots, internet: str) -> None:
+    slot = await guest(slots)
+    with connection(guest_of(slot), internet, INTERNET) as (near, far), listen(internet) as server:
+        port = server.getsockname()[1]
+        with connection(None, guest_of(slot), slot.address) as inwards:
+            await slots.set_egress(slot, Egress(internet=False))
+            assert_refused(guest_of(slot), INTERNET, port)
+            near.sendall(b"out")
+            with pytest.raises(ConnectionResetError):
+                near.recv(1)
+            converse(*inwards)  # the way in, and its answers, are no egress
+        far.close()
+        await slots.set_egress(slot, Egress(internet=False, allow=("203.0.113.0/24",)))
+        dial(guest_of(slot), INTERNET, port).close()
+        await slots.set_egress(slot, Egress(deny=("203.0.113.2",)))
+        assert_refused(guest_of(slot), INTERNET, port)
+        await slots.set_egress(slot, Egress(allow=("203.0.113.2",), deny=("0.0.0.0/0",)))
+        dial(guest_of(slot), INTERNET, port).close()
+        await slots.set_egress(slot, Egress(allow=("0.0.0.0/0",)))
+        assert_refused(guest_of(slot), PRIVATE, port)
+
+
+async def test_connections_outlive_the_server(open_slots: OpenSlots, instance: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        async with opened(instance, tmp_path, ending="keep", spare=1) as slots:
+            slot, other = await guest(slots), await guest(slots)
+            near, far = stack.enter_context(connection(None, guest_of(slot), slot.address))
+            converse(near, far)
+        converse(near, far)
+        restarted = await open_slots(instance, adopt=(slot.index, 900))
+        converse(near, far)
+        assert await restarted.get(slot.index) == slot
+        assert restarted.network == slots.network
+        for gone in (other.index, 900):
+            with pytest.raises(NotFound):
+                await restarted.get(gone)
+        assert wires.traces(instance) == {slot.index}
+        assert (await restarted.claim()).index != slot.index
+        converse(near, far)
+
+
+async def test_connections_outlive_the_guests_absence(slots: Slots) -> None:
+    slot = await guest(slots)
+    with connection(None, guest_of(slot), slot.address) as (near, far):
+        converse(near, far)
+        silence_kernel(slot)
+        near.sendall(b"are you there?")
+        await slots.prepare(slot)  # an address, and still nobody behind it
+        with socket.socket() as newcomer:
+            newcomer.settimeout(0.3)
+            with pytest.raises(TimeoutError):  # neither accepted nor refused
+                newcomer.connect((slot.address, far.getsockname()[1]))
+        wake_kernel(slot)
+        assert far.recv(100) == b"are you there?"
+        converse(near, far)
+
+
+async def test_a_claim_takes_a_spare_and_another_is_made(open_slots: OpenSlots, instance: str) -> None:
+    slots = await open_slots(instance, spare=2)
+    claimed = [await slots.claim() for _ in range(8)]
+    assert len({slot.address for slot in claimed}) == 8
+    for slot in claimed:
+        wake_kernel(slot)
+        with connection(None, guest_of(slot), slot.address) as (near, far):
+            converse(near, far)
+
+
+async def test_a_released_slot_is_gone(slots: Slots, instance: str) -> None:
+    slot = await slots.claim()
+    await slots.release(slot)
+    await slots.release(slot)
+    assert wires.traces(instance) == set()
+    with pytest.raises(NotFound):
+        await slots.prepare(slot)
+    assert (await slots.claim()).index != slot.index
+
+
+async def test_fifty_slots_leave_nothing(slots: Slots, instance: str) -> None:
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(slots.claim)
+    assert len(wires.traces(instance)) == 50
+    await slots.close(remove=True)
+    assert wires.traces(instance) == set()
+
+
+async def test_a_claim_given_up_leaves_nothing(slots: Slots, instance: str) -> None:
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slots.claim)
+            await anyio.lowlevel.checkpoint()
+            scope.cancel()
+    assert wires.traces(instance) == set()
+
+
+async def test_what_a_crash_left_is_removed(open_slots: OpenSlots, instance: str, tmp_path: Path) -> None:
+    async with opened(instance, tmp_path, ending="crash", spare=2) as slots:
+        half, whole = await slots.claim(), await slots.claim()
+    command("ip", "netns", "del", router_of(half))
+    restarted = await open_slots(instance, adopt=(half.index, whole.index))
+    assert wires.traces(instance) == {whole.index}
+    with pytest.raises(NotFound):
+        await restarted.get(half.index)
+
+
+async def test_the_range_of_an_instance_that_is_gone_is_free(open_slots: OpenSlots, instance: str, tmp_path: Path) -> None:
+    leases = tmp_path / "networks"
+    leases.mkdir()
+    for address in ("198.18.0.0", "198.18.16.0", "198.19.240.0"):
+        (leases / f"{address}_20").write_text("ghost\n")
+    slots = await open_slots(instance)
+    lease = leases / f"{slots.network.network_address}_20"
+    assert {path.name for path in leases.iterdir()} == {"lock", lease.name}
+    assert lease.read_text().strip() == instance
+    await slots.close(remove=True)
+    assert [path.name for path in leases.iterdir()] == ["lock"]
+
+
+async def test_a_flood_of_questions_stops_at_the_router(slots: Slots) -> None:
+    slot = await guest(slots)
+    with within(guest_of(slot), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
+        for _ in range(3000):
+            sock.sendto(question("flood.example"), (str(GATEWAY_ADDRESS), 53))
+    chain = command("ip", "netns", "exec", router_of(slot), "nft", "list", "chain", "ip", "roost", "from_guest")
+    (limit,) = (line for line in chain.splitlines() if "limit rate" in line)
+    dropped = int(limit.split("packets")[-1].split()[0])
+    assert 0 < dropped < 3000
+
+
+async def test_a_forwarder_that_cannot_listen_fails_the_opening(instance: str, tmp_path: Path) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as other:
+        async with anyio.create_task_group() as tasks:
+            settings = SlotSettings(spare=0, run_directory=tmp_path, dns_port=other.getsockname()[1])
+            slots = Slots(instance=instance, tasks=tasks, settings=settings)
+            with pytest.raises(Fault, match="cannot listen"):
+                await slots.open(())
+            await slots.close(remove=True)
+
+
+def question(name: str) -> bytes:
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return secrets.token_bytes(2) + struct.pack(">HHHHH", 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack(">HH", 1, 1)
+
+
+def reply(query: bytes, *, truncated: bool = False) -> bytes:
+    flags = 0x8180 | (0x0200 if truncated else 0)
+    record = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 60, 4) + socket.inet_aton(INTERNET)
+    header = query[:2] + struct.pack(">HHHHH", flags, 1, 0 if truncated else 1, 0, 0)
+    return header + query[12:] + (b"" if truncated else record)
+
+
+@asynccontextmanager
+async def resolver(directory: Path) -> AsyncIterator[Path]:
+    """A resolver on a loopback address of its own, and the resolv.conf that names it. By UDP it says that its answer is
+    too long.
+    """
+    address = f"127.{1 + secrets.randbelow(250)}.{secrets.randbelow(250)}.{1 + secrets.randbelow(250)}"
+    path = directory / "resolv.conf"
+    path.write_text(f"search example\nnameserver {address}\n")
+
+    async def serve_stream(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            query = (await stream.receive())[2:]
+            answer = reply(query)
+            await stream.send(struct.pack(">H", len(answer)) + answer)
+
+    async def serve_datagrams(datagrams: anyio.abc.UDPSocket) -> None:
+        async for query, source in datagrams:
+            await datagrams.sendto(reply(query, truncated=b"\x04long" in query), *source)
+
+    async with (
+        await anyio.create_tcp_listener(local_host=address, local_port=53) as listener,
+        await anyio.create_udp_socket(local_host=address, local_port=53) as datagrams,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, serve_stream)
+        tasks.start_soon(serve_datagrams, datagrams)
+        yield path
+        tasks.cancel_scope.cancel()
+
+
+def ask_datagram(netns: str, query: bytes, at: str = str(GATEWAY_ADDRESS)) -> bytes:
+    with within(netns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
+        sock.settimeout(PATIENCE_S)
+        sock.connect((at, 53))
+        sock.send(query)
+        return sock.recv(4096)
+
+
+def ask_stream(netns: str, query: bytes) -> bytes:
+    with dial(netns, str(GATEWAY_ADDRESS), 53) as sock:
+        sock.sendall(struct.pack(">H", len(query)) + query)
+        return sock.recv(4096)[2:]
+
+
+async def test_names_resolve_by_datagram_and_stream(instance: str, tmp_path: Path) -> None:
+    seen: list[tuple[int, str]] = []
+
+    def note(slot: int, name: str) -> None:
+        seen.append((slot, name))
+
+    async with (
+        resolver(tmp_path) as resolv_conf,
+        opened(instance, tmp_path, resolv_conf=resolv_conf, on_query=note) as slots,
+    ):
+        slot = await guest(slots)
+        short, long = question("Www.example"), question("long.example")
+        assert await anyio.to_thread.run_sync(ask_datagram, guest_of(slot), short) == reply(short)
+        assert await anyio.to_thread.run_sync(ask_datagram, guest_of(slot), long) == reply(long, truncated=True)
+        assert await anyio.to_thread.run_sync(ask_stream, guest_of(slot), long) == reply(long)
+        assert seen == [(slot.index, "www.example"), (slot.index, "long.example"), (slot.index, "long.example")]
+
+        resolv_conf.write_text("# no resolver at all\n")
+        failed = await anyio.to_thread.run_sync(ask_datagram, guest_of(slot), short)
+        assert failed[:2] == short[:2]
+        assert failed[3] & 0x0F == 2
+
+        await slots.set_egress(slot, Egress(internet=False))
+        with pytest.raises(ConnectionRefusedError):
+            await anyio.to_thread.run_sync(ask_datagram, guest_of(slot), short)

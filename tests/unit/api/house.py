@@ -1,0 +1,132 @@
+"""The whole control plane on fakes, behind the real API: what the doors' tests knock at."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+from fastapi import FastAPI
+
+from roost.api.app import create_app
+from roost.api.services import About, Services
+from roost.control.alarm import Alarm
+from roost.control.directory import RouteTable
+from roost.control.feed import Feed
+from roost.control.flights import Flights
+from roost.control.forks import Forks
+from roost.control.keys import Keys
+from roost.control.moves import Moves
+from roost.control.nodes import Nodes
+from roost.control.power import Power
+from roost.control.pulses import Pulses
+from roost.control.sandboxes import Sandboxes
+from roost.control.snapshots import Snapshots
+from roost.control.templates import Templates
+from roost.domain import ids
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.team import DEFAULT_TEAM
+from roost.domain.template import Template
+from roost.edge.ledger import TrafficLedger
+from roost.testing.clock import ManualClock
+from roost.testing.node import FakeCluster, FakeImage, FakeNode
+from roost.testing.store import MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    app: FastAPI
+    key: str
+    clock: ManualClock
+    node: FakeNode
+    store: MemoryStore
+    services: Services
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+
+class UnusedGuest:
+    """Templates are put into the store by hand here: nothing may be built."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"no guest is talked to here: {name}")
+
+
+@asynccontextmanager
+async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700) -> AsyncIterator[House]:
+    clock, store, chance = ManualClock(start), MemoryStore(), random.Random(7)
+    node = FakeNode(clock=clock)
+    cluster = FakeCluster(node)
+    routes, alarm = RouteTable(), Alarm(clock=clock)
+    pulses = Pulses(clock=clock, ledger=TrafficLedger(clock))
+    nodes = Nodes(cluster=cluster)
+    moves = Moves(store=store, clock=clock, random=chance)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm)
+    keys = Keys(store=store, clock=clock, random=chance)
+    services = Services(
+        about=About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1"),
+        keys=keys,
+        sandboxes=Sandboxes(
+            store=store,
+            flights=flights,
+            nodes=nodes,
+            routes=routes,
+            pulses=pulses,
+            alarm=alarm,
+            clock=clock,
+            random=chance,
+        ),
+        power=Power(store=store, flights=flights),
+        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
+        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
+        templates=Templates(
+            store=store,
+            cluster=cluster,
+            guest=UnusedGuest(),  # pyright: ignore[reportArgumentType]
+            clock=clock,
+            random=chance,
+            nodes=nodes,
+        ),
+        feed=Feed(store=store),
+        nodes=nodes,
+    )
+    await add_template(store, node, clock, chance, "base")
+    key = await keys.ensure_first()
+    assert key is not None
+    async with anyio.create_task_group() as group:
+        await group.start(flights.run)
+        yield House(create_app(services), key, clock, node, store, services)
+        await flights.drain()
+        group.cancel_scope.cancel()
+    node.close()
+
+
+async def add_template(store: MemoryStore, node: FakeNode, clock: ManualClock, chance: random.Random, name: str) -> None:
+    snapshot = Snapshot(
+        id=ids.new_snapshot_id(chance),
+        team=DEFAULT_TEAM,
+        node=node.id,
+        kind=Kind.MEMORY,
+        purpose=Purpose.TEMPLATE,
+        template=name,
+        created_at=clock.now(),
+    )
+    template = Template(
+        id=ids.new_template_id(chance),
+        team=None,
+        name=name,
+        snapshot=snapshot.id,
+        size=Size(),
+        digest="d",
+        created_at=clock.now(),
+        description="What most things start from",
+    )
+    node.images[snapshot.id] = FakeImage(Kind.MEMORY, disk="disk", memory="sleepd", created_at=clock.now())
+    async with store.transaction() as transaction:
+        await transaction.put(snapshot, expect_revision=None)
+        await transaction.put(template, expect_revision=None)

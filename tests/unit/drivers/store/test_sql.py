@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from roost.contracts.store import EventQuery, Query
+from roost.domain.errors import Fault, Invalid, Unavailable
+from roost.domain.ids import SandboxId
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
+from roost.domain.snapshot import Snapshot
+from roost.drivers.store.sql import SqlStore, sqlite_url
+from roost.testing.conformance.records import append, event, keep, numbers, read, sandbox
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "roost.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore(sqlite_url(path), busy_timeout_s=0.05)
+    await store.migrate()
+    yield store
+    await store.close()
+
+
+KILLED_AFTER_COMMIT = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from roost.drivers.store.sql import SqlStore, sqlite_url
+from roost.testing.conformance.records import event, keep, sandbox
+
+async def main():
+    store = SqlStore(sqlite_url(Path(sys.argv[1])))
+    await store.migrate()
+    async with store.transaction() as transaction:
+        await transaction.put(sandbox(1), expect_revision=None)
+        await transaction.append(event(1))
+    async with store.transaction() as transaction:
+        await transaction.put(sandbox(2), expect_revision=None)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_process_keeps_what_it_committed_and_nothing_else(path: Path) -> None:
+    done = await anyio.run_process([sys.executable, "-c", KILLED_AFTER_COMMIT, str(path)], check=False, stderr=subprocess.PIPE)
+    assert done.returncode == -9, done.stderr
+    store = SqlStore(sqlite_url(path))
+    await store.migrate()
+    assert await numbers(store) == [1]
+    assert len(await store.events(EventQuery())) == 1
+    await store.close()
+
+
+async def test_the_next_store_on_the_file_goes_on_counting(path: Path) -> None:
+    sequences: list[int] = []
+    for number in range(3):
+        store = SqlStore(sqlite_url(path))
+        await store.migrate()
+        sequences += [one.sequence for one in await append(store, event(number))]
+        await store.close()
+    assert sequences == sorted(set(sequences))
+
+
+async def test_settings_of_every_connection(store: SqlStore, path: Path) -> None:
+    await keep(store, sandbox(1))
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connections = store._connections
+    for engine, synchronous in ((connections._writer, 2), (connections._metering, 1), (connections._readers, 2)):
+        async with engine.connect() as connection:
+            for pragma, value in (("foreign_keys", 1), ("synchronous", synchronous), ("busy_timeout", 50)):
+                assert (await connection.exec_driver_sql(f"PRAGMA {pragma}")).scalar() == value
+            await connection.rollback()
+
+
+async def test_locked_by_another_process_is_unavailable_until_it_lets_go(store: SqlStore, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="being changed by another process") as caught:
+            await keep(store, sandbox(1))
+        assert caught.value.code == "database_unavailable"
+        assert await store.events(EventQuery()) == []  # readers do not care
+        other.execute("ROLLBACK")
+    await keep(store, sandbox(1))
+
+
+async def test_no_room_is_unavailable_until_there_is_some(store: SqlStore) -> None:
+    await keep(store, sandbox(1))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    try:
+        with pytest.raises(Unavailable) as caught:
+            await keep(store, sandbox(2, metadata={"big": "x" * 1_000_000}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.code == "database_unavailable"
+    assert await numbers(store) == [1]
+    await keep(store, sandbox(2, metadata={"big": "x" * 1_000_000}))
+    assert await numbers(store) == [2, 1]
+
+
+async def test_a_bare_task_cancel_anywhere_leaves_a_working_store(store: SqlStore) -> None:
+    async def write(number: int) -> None:
+        async with store.transaction() as transaction:
+            await transaction.put(sandbox(number), expect_revision=None)
+            await transaction.append(event(number))
+
+    for number in range(40):
+        task = asyncio.get_running_loop().create_task(write(number))
+        for _ in range(number):
+            await anyio.lowlevel.checkpoint()
+        task.cancel()
+        await asyncio.wait([task])
+    kept = await numbers(store, oldest_first=True)
+    assert kept == [int(one.at) for one in await store.events(EventQuery(limit=1000))]
+    await keep(store, sandbox(1000))
+
+
+async def test_cancelled_readers_leave_their_seats(store: SqlStore) -> None:
+    for _ in range(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.wait_for_event, 0)
+            tasks.start_soon(store.events, EventQuery())
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    assert await store.events(EventQuery()) == []
+
+
+async def test_close_ends_the_threads_and_lets_nobody_in(path: Path) -> None:
+    before = set(threading.enumerate())
+    store = SqlStore(sqlite_url(path))
+    await store.migrate()
+    await keep(store, sandbox(1))
+    await store.add_usage(SandboxId("i1"), [Usage(1.0, 1.0, 1, 1, 1, 1)])
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(store.events, EventQuery())
+    workers = {thread for thread in set(threading.enumerate()) - before if "connection_worker" in thread.name}
+    assert workers
+    await store.close()
+    for worker in workers:
+        await anyio.to_thread.run_sync(worker.join, 5)
+    assert not any(worker.is_alive() for worker in workers)
+    for refused in (store.events(EventQuery()), store.migrate(), keep(store, sandbox(2)), store.wait_for_event(0)):
+        with pytest.raises(Unavailable, match="is closed"):
+            await refused
+
+
+async def test_close_waits_for_a_transaction_and_tells_those_who_wait_for_events(store: SqlStore) -> None:
+    told: list[str] = []
+
+    async def watch() -> None:
+        with pytest.raises(Unavailable) as caught:
+            await store.wait_for_event(10)
+        told.append(caught.value.code)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        async with store.transaction() as transaction:
+            tasks.start_soon(store.close)
+            await anyio.lowlevel.checkpoint()
+            await transaction.put(sandbox(1), expect_revision=None)
+    assert told == ["store_closed"]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half \ud800"])
+async def test_text_that_is_none_is_refused(store: SqlStore, text: str) -> None:
+    for record in (sandbox(1, template=text), sandbox(1, env={"KEY": text}), sandbox(1, metadata={text: ""})):
+        with pytest.raises(Invalid) as caught:
+            await keep(store, record)
+        assert caught.value.code == "text_invalid"
+    with pytest.raises(Invalid):
+        await append(store, event(1, facts={"why": text}))
+    assert await numbers(store) == []
+
+
+async def test_a_row_of_an_older_roost_takes_the_defaults_of_newer_fields(store: SqlStore, path: Path) -> None:
+    [written] = await keep(store, sandbox(1, reason="killed"))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE sandboxes SET body = json_remove(body, '$.reason', '$.policy')")
+        database.commit()
+    assert await read(store, Sandbox, written.id) == replace(written, reason=None)
+
+
+async def test_mistakes_in_a_query_are_named(store: SqlStore) -> None:
+    async with store.transaction() as transaction:
+        with pytest.raises(Fault, match="no field 'colour'"):
+            await transaction.find(Sandbox, Query(equal={"colour": "red"}))
+        with pytest.raises(Fault, match="Only sandboxes"):
+            await transaction.find(Snapshot, Query(due_before=1.0))
+
+
+async def test_a_transaction_inside_a_transaction_is_refused_and_does_not_hang(store: SqlStore) -> None:
+    with anyio.fail_after(5), pytest.raises(RuntimeError):
+        async with store.transaction(), store.transaction():
+            pass
+    await keep(store, sandbox(1))
+
+
+def test_other_databases_are_refused() -> None:
+    with pytest.raises(Invalid, match="mysql"):
+        SqlStore("mysql://localhost/roost")

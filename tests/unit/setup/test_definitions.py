@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roost.domain.errors import Invalid, TemplateNotFound
+from roost.domain.sandbox import Size
+from roost.setup.definitions import find_definition, list_definitions, load_definition
+
+DESKTOP = """
+name = "desktop"
+packages = ["xfce4", "chromium"]
+user = "user"
+workdir = "/home/user"
+
+[size]
+memory_mb = 4096
+
+[env]
+DISPLAY = ":0"
+
+[[users]]
+name = "user"
+uid = 1000
+sudo = true
+groups = ["video"]
+owns = ["/code"]
+
+[[run]]
+command = "fc-cache -f"
+
+[[run]]
+command = "xfconf-query -c xfwm4 -p /general/theme -s Default"
+user = "user"
+timeout_s = 30
+
+[start]
+command = "startxfce4"
+user = "user"
+
+[ready]
+command = "xdpyinfo -display :0"
+timeout_s = 60
+"""
+
+
+def make(folder: Path, text: str, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "template.toml").write_text(text)
+    for name, content in files.items():
+        path = folder / "files" / "etc" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+def test_a_full_definition(tmp_path: Path) -> None:
+    found = load_definition(make(tmp_path / "desktop", DESKTOP, motd="hello"))
+    assert found.packages == ("xfce4", "chromium")
+    assert found.size == Size(cpus=2, memory_mb=4096, disk_mb=10240, pids=4096)
+    assert found.users[0].groups == ("video",)
+    assert [(step.user, step.timeout_s) for step in found.run] == [("root", 600), ("user", 30)]
+    assert found.start is not None and found.start.user == "user"
+    assert found.ready is not None and found.ready.timeout_s == 60
+    assert found.files == tmp_path / "desktop" / "files"
+    assert found.suite == "trixie"
+
+
+def test_the_digest_covers_text_and_files(tmp_path: Path) -> None:
+    folder = make(tmp_path / "desktop", DESKTOP, motd="hello")
+    before = load_definition(folder).digest
+    assert load_definition(folder).digest == before
+    make(folder, DESKTOP, motd="goodbye")
+    changed_file = load_definition(folder).digest
+    make(folder, DESKTOP + "# a comment\n", motd="hello")
+    changed_text = load_definition(folder).digest
+    assert len({before, changed_file, changed_text}) == 3
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "named"),
+    [
+        ('name = "desktop"', 'name = "other"', "name"),
+        ("uid = 1000", "uid = 0", "users.0.uid"),
+        ('packages = ["xfce4", "chromium"]', 'packages = ["a b; rm"]', "packages.0"),
+        ('owns = ["/code"]', 'owns = ["/code/../etc"]', "users.0.owns.0"),
+        ('owns = ["/code"]', 'owns = ["/a b"]', "users.0.owns.0"),
+        ('name = "user"\nuid', 'name = "us er"\nuid', "users.0.name"),
+        ('user = "user"\nworkdir', 'user = "nobody"\nworkdir', "nobody"),
+        ('command = "startxfce4"\nuser = "user"', 'command = "startxfce4"\nuser = "alice"', "alice"),
+        ("memory_mb = 4096", "memory = 4096", "size.memory"),
+        ('DISPLAY = ":0"', '"A B" = "x"', "env"),
+        ('name = "desktop"', "name = ", "template.toml"),
+    ],
+)
+def test_a_bad_definition_names_the_file_and_the_field(was: str, becomes: str, named: str, tmp_path: Path) -> None:
+    assert was in DESKTOP
+    folder = make(tmp_path / "desktop", DESKTOP.replace(was, becomes))
+    with pytest.raises(Invalid) as refused:
+        load_definition(folder)
+    assert named in refused.value.message
+    assert str(folder / "template.toml") in refused.value.message
+
+
+@pytest.mark.parametrize("name", ["nothing", "../base", "", "Base"])
+def test_an_unknown_template_is_not_found(name: str) -> None:
+    with pytest.raises(TemplateNotFound):
+        find_definition(name)
+
+
+def test_the_built_in_base_is_what_was_promised() -> None:
+    base = find_definition("base")
+    promised = {"python3", "python3-pip", "python3-venv", "nodejs", "npm", "git", "curl", "sudo", "build-essential"}
+    assert promised | {"procps", "iproute2", "vim-tiny", "less"} <= set(base.packages)
+    assert (base.user, base.users[0].uid, base.users[0].sudo) == ("user", 1000, True)
+    assert base.start is None and base.ready is None and base.run == ()
+
+
+def test_every_built_in_template_loads() -> None:
+    assert "base" in {definition.name for definition in list_definitions()}

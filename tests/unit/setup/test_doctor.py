@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from roost.settings import Settings
+from roost.setup.doctor import Check, Status, examine, worst
+from roost.setup.engine import PINNED
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", port=0)
+
+
+@pytest.fixture(autouse=True)
+def old_engine_on_the_path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """First on the PATH and of no use, whatever the machine under test has installed."""
+    engine = tmp_path_factory.mktemp("tools") / "runsc"
+    engine.write_text("# release-20220101.0")
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", str(engine.parent), prepend=os.pathsep)
+    return engine
+
+
+def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+    found = {check.name: check for check in checks}
+    assert len(found) == len(checks)
+    return found
+
+
+def test_whatever_is_not_ok_says_what_to_do(settings: Settings) -> None:
+    checks = examine(settings)
+    for check in checks:
+        assert check.detail
+        assert (check.remedy is None) == (check.status is Status.OK), check
+    assert worst(checks) is Status.FAILURE
+
+
+def test_an_empty_cache_lacks_all_that_is_made(settings: Settings) -> None:
+    found = by_name(examine(settings))
+    for name in ("engine", "agent's interpreter", "template base"):
+        assert found[name].status is Status.FAILURE
+        assert "roost setup" in (found[name].remedy or "")
+
+
+def test_nothing_is_made_by_looking(settings: Settings, tmp_path: Path) -> None:
+    examine(settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_half_built_engine_is_told_from_a_missing_one(settings: Settings) -> None:
+    folder = settings.cache / "engines" / PINNED
+    folder.mkdir(parents=True)
+    (folder / "runsc").write_text("half")
+    assert "half-built" in by_name(examine(settings))["engine"].detail
+
+
+def test_a_changed_engine_is_a_failure(settings: Settings) -> None:
+    from roost.setup.artefacts import write_marker
+
+    folder = settings.cache / "engines" / PINNED
+    folder.mkdir(parents=True)
+    (folder / "runsc").write_text("changed")
+    write_marker(folder / "engine.json", {"version": PINNED, "size_bytes": 7, "sha256": "of what was built"})
+    check = by_name(examine(settings))["engine"]
+    assert check.status is Status.FAILURE
+    assert "not the file that was built" in check.detail
+
+
+def test_a_recent_engine_that_was_found_is_enough(settings: Settings, old_engine_on_the_path: Path) -> None:
+    old_engine_on_the_path.write_text("# release-20260608.0")
+    check = by_name(examine(settings))["engine"]
+    assert check.status is Status.OK
+    assert str(old_engine_on_the_path) in check.detail
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
+
+
+def test_a_taken_port_is_a_failure(tmp_path: Path, taken_port: int) -> None:
+    settings = Settings(home=tmp_path, cache=tmp_path, port=taken_port)
+    check = by_name(examine(settings))["port"]
+    assert check.status is Status.FAILURE
+    assert "ROOST_PORT" in (check.remedy or "")
+
+
+def test_the_worst_counts() -> None:
+    checks = tuple(Check("x", status, "y") for status in (Status.OK, Status.WARNING))
+    assert worst(()) is Status.OK
+    assert worst(checks) is Status.WARNING
+    assert worst((*checks, Check("x", Status.FAILURE, "y"))) is Status.FAILURE
+
+
+def test_as_data() -> None:
+    assert Check("root", Status.OK, "fine").as_json() == {"name": "root", "status": "ok", "detail": "fine", "remedy": None}

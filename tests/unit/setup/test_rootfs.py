@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from roost.setup.artefacts import write_marker
+from roost.setup.commands import Commands
+from roost.setup.definitions import TemplateDefinition, find_definition
+from roost.setup.mirror import Mirror
+from roost.setup.rootfs import extract, find_rootfs, host_cas, mmdebstrap_command, render_hook, rootfs_digest
+
+# Addresses only: nothing is resolved, nothing is asked.
+MIRROR = Mirror("http://192.0.2.1/debian", "http://192.0.2.1/debian-security")
+
+
+@pytest.fixture
+def base() -> TemplateDefinition:
+    return find_definition("base")
+
+
+def ca(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_extra_cas_are_found_in_order(tmp_path: Path) -> None:
+    assert host_cas(tmp_path / "missing") == ()
+    two, one = ca(tmp_path, "b/two.crt", "2"), ca(tmp_path, "a.crt", "1")
+    ca(tmp_path, "notes.txt", "no certificate")
+    assert host_cas(tmp_path) == (one, two)
+
+
+def test_the_digest_covers_definition_and_cas(base: TemplateDefinition, tmp_path: Path) -> None:
+    first, second = ca(tmp_path, "a.crt", "1"), ca(tmp_path, "b.crt", "2")
+    other = dataclasses.replace(base, digest="other")
+    digests = [
+        rootfs_digest(base, ()),
+        rootfs_digest(base, (first,)),
+        rootfs_digest(base, (first, second)),
+        rootfs_digest(other, ()),
+    ]
+    assert len(set(digests)) == 4
+    # The same certificates by other names make the same root filesystem.
+    assert rootfs_digest(base, (ca(tmp_path, "renamed.crt", "1"),)) == rootfs_digest(base, (first,))
+
+
+def test_a_tar_counts_only_when_it_is_whole(base: TemplateDefinition, tmp_path: Path) -> None:
+    digest = rootfs_digest(base, ())
+    tar = tmp_path / "rootfs" / f"base-{digest[:16]}.tar"
+    tar.parent.mkdir()
+    tar.write_text("tar")
+    assert find_rootfs(base, (), tmp_path) is None
+    write_marker(tar.with_suffix(".json"), {"digest": digest, "size_bytes": 3})
+    found = find_rootfs(base, (), tmp_path)
+    assert found is not None and found.path == tar and found.env == {"LANG": "C.UTF-8"}
+    tar.write_text("ta")
+    assert find_rootfs(base, (), tmp_path) is None
+
+
+def test_processes_inside_are_told_of_the_hosts_cas(base: TemplateDefinition, tmp_path: Path) -> None:
+    cas = (ca(tmp_path, "a.crt", "1"),)
+    digest = rootfs_digest(base, cas)
+    tar = tmp_path / "rootfs" / f"base-{digest[:16]}.tar"
+    write_marker(tar.with_suffix(".json"), {"digest": digest, "size_bytes": 0})
+    tar.touch()
+    found = find_rootfs(base, cas, tmp_path)
+    assert found is not None
+    assert found.env["NODE_EXTRA_CA_CERTS"] == found.env["PIP_CERT"] == "/etc/ssl/certs/ca-certificates.crt"
+
+
+def test_the_hook_is_a_shell_script_that_quotes_what_it_is_given(base: TemplateDefinition, tmp_path: Path) -> None:
+    awkward = ca(tmp_path, "it's; touch $HOME.crt", "1")
+    script = render_hook(base, (awkward,), MIRROR)
+    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+    copies = [line for line in script.splitlines() if "ca-certificates/host-0.crt" in line]
+    root = tmp_path / "root"
+    (root / "usr/local/share/ca-certificates").mkdir(parents=True)
+    subprocess.run(["sh", "-euc", f'root="$1"; {copies[0]}', "sh", root], check=True)
+    assert (root / "usr/local/share/ca-certificates/host-0.crt").read_text() == "1"
+
+
+def test_a_private_mirror_is_not_given_to_sandboxes(base: TemplateDefinition) -> None:
+    private = Mirror("http://10.0.0.1/debian", "http://10.0.0.1/debian-security")
+    assert "10.0.0.1" not in render_hook(base, (), private)
+    public = Mirror("http://1.1.1.1/debian", "http://1.1.1.1/debian-security")
+    assert "deb http://1.1.1.1/debian trixie main" in render_hook(base, (), public)
+
+
+def test_users_and_what_they_own(base: TemplateDefinition) -> None:
+    script = render_hook(base, (), MIRROR)
+    assert "useradd --uid 1000 --gid 1000 --create-home --shell /bin/bash user" in script
+    assert "user ALL=(ALL:ALL) NOPASSWD: ALL" in script
+    for owned in ("/home/user", "/code", "/usr/local"):
+        assert f'chown -R 1000:1000 "$root{owned}"' in script
+
+
+def test_the_build_keeps_its_mounts_to_itself(base: TemplateDefinition, tmp_path: Path) -> None:
+    command = mmdebstrap_command(base, MIRROR, tmp_path / "hook", tmp_path / "out.tar")
+    assert command[: command.index("mmdebstrap")] == ["unshare", "--mount", "--propagation", "private"]
+    assert command[-3:] == list(MIRROR.lines("trixie"))
+
+
+def test_a_tar_is_unpacked_with_its_modes_and_links(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "bin").mkdir(parents=True)
+    (source / "bin" / "tool").write_text("x")
+    (source / "bin" / "tool").chmod(0o4755)
+    (source / "link").symlink_to("bin/tool")
+    owner = f"--owner={source.stat().st_uid}"
+    subprocess.run(["tar", "-C", source, owner, "-cf", tmp_path / "root.tar", "."], check=True)
+    extract(tmp_path / "root.tar", tmp_path / "target", Commands())
+    assert (tmp_path / "target" / "bin" / "tool").stat().st_mode & 0o7777 == 0o4755
+    assert (tmp_path / "target" / "link").readlink() == Path("bin/tool")
