@@ -68,7 +68,7 @@ def call_of(exchange: Exchange) -> Call:
     if kind.lower() != "basic":
         return Call(exchange, None)
     try:
-        decoded = binascii.a2b_base64(credentials.strip()).decode()
+        decoded = binascii.a2b_base64(credentials.strip().encode(), strict_mode=True).decode()
     except (ValueError, binascii.Error) as error:
         raise HttpError(401, "the Basic credentials are malformed") from error
     return Call(exchange, decoded.partition(":")[0] or None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -28,6 +30,7 @@ from roost_agent.files.stat import Stat
 from roost_agent.files.watch import Watchers
 from roost_agent.files.write import WriteFiles
 from roost_agent.hooks.checkpoint import BeforeCheckpoint, NodeCalls
+from roost_agent.hooks.flush import flush
 from roost_agent.hooks.init import Identity, Init
 from roost_agent.hooks.machine import Machine
 from roost_agent.hooks.programs import Programs
@@ -86,7 +89,15 @@ class App:
         return Connection(self.handle, serve)
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.create_task(work)
+        """Nobody waits for this, so nobody but the log hears of its failure: it must not take the agent along."""
+
+        async def run() -> None:
+            try:
+                await work
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+
+        self._tasks.create_task(run())
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request, whatever it asks."""
@@ -178,6 +189,7 @@ class App:
         return {
             ("POST", "/init"): Init(identity),
             ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(self._node_calls, self.connections, self._is_from_outside),
+            ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),
             ("GET", "/roost/activity"): Activity(self.sandbox, lambda: self._open_streams),
             ("GET", "/roost/processes"): ProcessList(self.sandbox),

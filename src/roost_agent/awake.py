@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 # While timers are pending the loop looks at the clock this often; what is lost or gained by a sleep stays below it.
-TICK_S = 2.0
+TICK_S = 1.0
 # Being away for less than this is a busy machine, not a sleep.
 SLACK_S = 1.5
 

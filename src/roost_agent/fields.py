@@ -16,8 +16,8 @@ def text(message: Message, name: str, default: str = "") -> str:
         return default
     if not isinstance(value, str):
         raise _wrong(name, "a string")
-    if "\0" in value:
-        raise RpcError("invalid_argument", f"field '{name}' must not contain a NUL character")
+    if not _usable(value):
+        raise RpcError("invalid_argument", f"field '{name}' holds characters that no name or argument can have")
     return value
 
 
@@ -71,7 +71,7 @@ def texts(message: Message, name: str) -> list[str]:
     value = message.get(name)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, str) and "\0" not in item for item in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) and _usable(item) for item in value):
         raise _wrong(name, "a list of strings")
     return value
 
@@ -80,9 +80,9 @@ def text_map(message: Message, name: str) -> dict[str, str]:
     value = message.get(name)
     if value is None:
         return {}
-    if not isinstance(value, dict) or not all(isinstance(item, str) and "\0" not in item for item in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(item, str) and _usable(item) for item in value.values()):
         raise _wrong(name, "an object of strings")
-    if any(not key or "=" in key or "\0" in key for key in value):
+    if any(not key or "=" in key or not _usable(key) for key in value):
         raise RpcError("invalid_argument", f"field '{name}' has a key that cannot name a variable")
     return value
 
@@ -101,6 +101,16 @@ def data(message: Message, name: str) -> bytes | None:
         return binascii.a2b_base64(raw + b"=" * (-len(raw) % 4), strict_mode=True)
     except (ValueError, binascii.Error) as error:
         raise _wrong(name, "base64") from error
+
+
+def _usable(value: str) -> bool:
+    """Whether the system can take it: no NUL, and no half of a character that has no bytes."""
+    if "\0" in value:
+        return False
+    try:
+        return value.isascii() or bool(value.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return False
 
 
 def _wrong(name: str, kind: str) -> RpcError:

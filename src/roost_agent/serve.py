@@ -14,6 +14,8 @@ from roost_agent.options import Options
 from roost_agent.processes.process import Process
 
 _BACKLOG = 1024
+# Tells the node that this machine was shut down from inside, and not lost.
+_ENDED_MARK = "/var/lib/roost/ended"
 # From a polite request to leave until the end.
 _GRACE_S = 3.0
 _LAST_CALL_S = 1.0
@@ -28,6 +30,9 @@ async def serve(options: Options) -> None:
     async with asyncio.TaskGroup() as tasks:
         app = App(options, tasks)
         app.processes.watch_children()
+        if os.getpid() == 1:
+            with contextlib.suppress(OSError):
+                os.unlink(_ENDED_MARK)
         server = await loop.create_server(app.connect, options.host, options.port, backlog=_BACKLOG)
         _announce(server.sockets[0].getsockname()[1], options.port_file)
         await leave.wait()
@@ -35,6 +40,15 @@ async def serve(options: Options) -> None:
         await _see_off(app.processes.living())
         for connection in list(app.connections):
             connection.transport.abort()
+        if os.getpid() == 1:
+            _leave_mark()
+
+
+def _leave_mark() -> None:
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(_ENDED_MARK), exist_ok=True)
+        with open(_ENDED_MARK, "wb") as mark:
+            os.fsync(mark.fileno())
 
 
 def _announce(port: int, port_file: str | None) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from roost.contracts.ledger import Traffic
@@ -61,6 +62,8 @@ class ScriptedGuest:
     async def ready(self, address: str, timeout_s: float) -> None: ...
     async def init(self, address: str, identity: Identity) -> None: ...
     async def before_checkpoint(self, address: str) -> None: ...
+
+    async def flush(self, address: str) -> None: ...
     async def after_restore(self, address: str, identity: Identity) -> None: ...
 
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
@@ -112,11 +115,10 @@ class Ground:
         return await self.store.events(EventQuery(kinds=kinds, sandbox=sandbox, limit=10_000))
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Waits until it holds, looking again after each event. Fails after a while."""
+        """Lets the others run until it holds. Fails after a while."""
         with anyio.fail_after(10):
-            seen = 0
             while not await holds():
-                seen = await self.store.wait_for_event(seen)
+                await anyio.lowlevel.checkpoint()
 
     async def until_state(self, sandbox: SandboxId, *states: State) -> Sandbox:
         async def reached() -> bool:
@@ -229,8 +231,11 @@ async def serving(ground: Ground) -> AsyncIterator[Roost]:
         roost = assemble(ground, group, CrashPoint("never"))
         await group.start(roost.flights.run)
         await group.start(roost.keeper.run)
-        yield roost
-        group.cancel_scope.cancel()
+        try:
+            yield roost
+        finally:
+            group.cancel_scope.cancel()
+            ground.node.open_gates()
 
 
 async def dies_at(ground: Ground, point: str, act: Callable[[Roost], Awaitable[object]]) -> None:

@@ -15,11 +15,12 @@ from roost.settings import DEFAULT_CACHE
 from roost.setup.agent import ensure_agent
 from roost.setup.commands import Commands
 from roost.setup.definitions import find_definition
-from roost.setup.engine import Engine, find_cached
+from roost.setup.engine import Engine, find_engine
 from roost.setup.interpreter import Interpreter, find_interpreter
 from roost.setup.rootfs import find_rootfs, host_cas
 from roost.setup.volume import ensure_volume, unmount_volume
 from tests.real.ground import Ground
+from tests.real.server import Server, serving
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +36,7 @@ def cache() -> Path:
 
 @pytest.fixture(scope="session")
 def engine(cache: Path) -> Engine:
-    found = find_cached(cache)
+    found = find_engine(None, cache)
     if found is None:
         pytest.fail(f"{cache} holds no engine. Run `make setup` or `make test`.", pytrace=False)
     return found
@@ -75,3 +76,10 @@ def ground(home: Path, cache: Path, engine: Engine, interpreter: Interpreter) ->
 async def node(ground: Ground) -> AsyncIterator[NodeService]:
     async with ground.opened() as service:
         yield service
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A whole server on a home of its own. Tests may kill it, and leave it running."""
+    with serving(tmp_path_factory.mktemp("server") / "home") as server:
+        yield server

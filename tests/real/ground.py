@@ -49,7 +49,7 @@ class Ground:
     async def opened(self, *, leave_running: bool = False) -> AsyncIterator[NodeService]:
         """The node, as a server would have it. Afterwards nothing of it is left on the machine, unless asked for."""
         runtime = GVisor(runsc=self.engine.path, version=self.engine.version, state=Path(f"/run/roost/{self.instance}/runsc"))
-        name = runtime.capabilities().engine
+        name = runtime.capabilities.engine
         meter = Meter(volume=self.volume.home)
         async with anyio.create_task_group() as tasks:
             slots = Slots(instance=self.instance, tasks=tasks, settings=SlotSettings(spare=2))
@@ -90,9 +90,7 @@ def create_order(*, source: SnapshotId = TEMPLATE, cold: bool = False, size: Siz
 
 
 def resume_order(created: CreateOrder, source: SnapshotId, incarnation: int, *, cold: bool = False) -> ResumeOrder:
-    return ResumeOrder(
-        created.sandbox, incarnation, source, created.size, identity(created.sandbox, fresh=False), cold=cold
-    )
+    return ResumeOrder(created.sandbox, incarnation, source, created.size, identity(created.sandbox, fresh=False), cold=cold)
 
 
 def capture_order(created: CreateOrder, incarnation: int = 1, *, keep_memory: bool = True) -> CaptureOrder:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
 import anyio
+import anyio.lowlevel
 import pytest
 
 from roost.archive import manifest as manifests
@@ -76,7 +83,7 @@ async def test_a_cancelled_pause_leaves_the_source_running_and_no_trace(node: No
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(node.pause, capture)
         while not ground.volume.snapshot(capture.snapshot).home.exists():
-            await anyio.sleep(0)  # until its first step is done
+            await anyio.lowlevel.checkpoint()  # until its first step is done
         tasks.cancel_scope.cancel()
     assert not ground.volume.snapshot(capture.snapshot).home.exists()
     assert await run(placed.address, "echo alive") == "alive"
@@ -155,16 +162,13 @@ async def test_an_unknown_snapshot_leaves_nothing_half_made(node: NodeService, g
     assert not ground.volume.sandbox(order.sandbox).home.exists()
 
 
-async def test_a_process_that_ends_by_itself_is_told_and_its_disk_survives(node: NodeService) -> None:
+async def test_a_process_that_is_lost_is_told_and_its_disk_survives(node: NodeService, ground: Ground) -> None:
     order = create_order()
     placed = await node.create(order)
     await run(placed.address, "echo left > /root/mark; sync")
+    _kill_sentry(ground, f"{order.sandbox}-1")
     with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_kill_agent, placed.address)
-            departure = await anext(aiter(node.departures()))
-            tasks.cancel_scope.cancel()
-    assert departure.sandbox == order.sandbox
+        assert (await anext(aiter(node.departures()))).sandbox == order.sandbox
     assert (await node.report()).surviving_disks == {order.sandbox}
     with pytest.raises(SandboxLost):
         await node.pause(capture_order(order))
@@ -174,9 +178,35 @@ async def test_a_process_that_ends_by_itself_is_told_and_its_disk_survives(node:
     assert await run(again.address, "cat /root/mark") == "left"
 
 
-async def _kill_agent(address: str) -> None:
+async def test_a_shutdown_from_inside_is_told_apart_from_a_loss(node: NodeService) -> None:
+    placed = await node.create(create_order())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_shut_down, placed.address)
+        with anyio.fail_after(30):
+            assert (await anext(aiter(node.departures()))).in_order
+        tasks.cancel_scope.cancel()
+
+
+async def _shut_down(address: str) -> None:
     """Ends PID 1, and with it the command that asked for it."""
     await GUEST.run(address, "kill -TERM 1", user="root", timeout_s=10)
+
+
+def _kill_sentry(ground: Ground, container: str) -> None:
+    """As a crash of the engine would."""
+    [state] = Path(f"/run/roost/{ground.instance}/runsc").glob(f"{container}_*.state")
+    os.kill(json.loads(state.read_text())["sandbox"]["pid"], signal.SIGKILL)
+
+
+async def test_what_survived_of_a_lost_sandbox_boots_in_place(node: NodeService, ground: Ground) -> None:
+    order = create_order()
+    placed = await node.create(order)
+    await run(placed.address, "echo left > /root/mark; sync")
+    _kill_sentry(ground, f"{order.sandbox}-1")
+    with anyio.fail_after(30):
+        assert not (await anext(aiter(node.departures()))).in_order
+    again = await node.create(replace(order, incarnation=2, cold=True, in_place=True))
+    assert await run(again.address, "cat /root/mark") == "left"
 
 
 async def test_the_disk_limit_holds_over_a_sleep_and_is_given_back(node: NodeService) -> None:
@@ -231,5 +261,5 @@ async def test_warm_clones_are_claimed_and_refilled(node: NodeService) -> None:
 
 async def _until_warm(node: NodeService, count: int) -> None:
     with anyio.fail_after(60):
-        while (await node.report()).warm.get(TEMPLATE, 0) != count:
+        while (await node.report()).warm.get(TEMPLATE, 0) != count:  # noqa: ASYNC110
             await anyio.sleep(0.01)  # the pool tells nobody when it is full

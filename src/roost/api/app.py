@@ -5,16 +5,19 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI, Security
 
 from roost.api.access import API_KEY, BEARER
+from roost.api.e2b.app import E2bRoute, create_e2b, refuse
 from roost.api.http import BodyLimit, handle_errors
 from roost.api.services import Services
 from roost.api.v1 import events, keys, moves, node, sandboxes, snapshots, templates
 
-DESCRIPTION = """ Computers for AI agents. They run until told otherwise, sleep with their memory, wake where they left
-off, can be kept and multiplied.
+DESCRIPTION = """
+Computers for AI agents. They run until told otherwise, sleep with their memory, wake where they left off, can be kept
+and multiplied.
 
 Every error is `{"error": {"code", "message", …}}`: `code` is a stable word for programs, `message` prose for people,
 further fields are the facts that the message names. Commands, files and ports of a sandbox are reached through its
-`url`, not here. """
+`url`, not here.
+"""
 TAGS = [
     {"name": "sandboxes", "description": "Whole Linux machines, each for one agent."},
     {"name": "snapshots", "description": "Moments of sandboxes, kept: disk and memory."},
@@ -36,10 +39,11 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     handle_errors(app)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, refuse=refuse)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
     for noun in (sandboxes, moves, snapshots, templates, events, keys, node):
         keyed.include_router(noun.router)
     app.include_router(node.open_router)
     app.include_router(keyed)
+    app.router.routes.append(E2bRoute(create_e2b(services)))
     return app

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -21,6 +21,8 @@ from roost.domain import errors
 from roost.domain.errors import Invalid, RoostError
 
 log = logging.getLogger(__name__)
+
+Refusal = Callable[[Scope, RoostError, int], JSONResponse]
 
 MAX_BODY_BYTES = 1_000_000
 
@@ -45,11 +47,16 @@ _HEADERS: dict[int, dict[str, str]] = {
 }
 
 
-class _AsciiJson(JSONResponse):
+class AsciiJson(JSONResponse):
     """Escapes whatever is not ASCII: an error may quote what no encoding can hold."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, separators=(",", ":")).encode()
+
+
+def headers_of(status: int) -> Mapping[str, str]:
+    """What an answer of this status carries besides its body."""
+    return _HEADERS.get(status, {})
 
 
 def status_of(error: RoostError) -> int:
@@ -64,7 +71,7 @@ def error_content(error: RoostError) -> dict[str, Any]:
 
 def answer(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> JSONResponse:
     number = status or status_of(error)
-    return _AsciiJson({"error": error_content(error)}, number, headers={**_HEADERS.get(number, {}), **(headers or {})})
+    return AsciiJson({"error": error_content(error)}, number, headers={**headers_of(number), **(headers or {})})
 
 
 def handle_errors(app: FastAPI) -> None:
@@ -123,9 +130,10 @@ def _from_http(request: Request, error: HTTPException) -> RoostError:
 class BodyLimit:
     """Refuses bodies beyond the limit: by their announced length, or once that much has come."""
 
-    def __init__(self, app: ASGIApp, limit_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(self, app: ASGIApp, limit_bytes: int = MAX_BODY_BYTES, refuse: Refusal | None = None) -> None:
         self._app = app
         self._limit_bytes = limit_bytes
+        self._refuse: Refusal = refuse or (lambda _scope, error, status: answer(error, status))
         self._refusal = (
             f"The body is larger than {limit_bytes} bytes. Large things go to the sandbox itself, not through the API."
         )
@@ -136,7 +144,8 @@ class BodyLimit:
             return
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if announced.isdigit() and int(announced) > self._limit_bytes:
-            await answer(Invalid("too_large", self._refusal, limit_bytes=self._limit_bytes), TOO_LARGE)(scope, receive, send)
+            error = Invalid("too_large", self._refusal, limit_bytes=self._limit_bytes)
+            await self._refuse(scope, error, TOO_LARGE)(scope, receive, send)
             return
         received = 0
 

@@ -15,12 +15,13 @@ def activity(sandbox: SandboxRef, as_json: AsJson = False) -> None:
     if as_json:
         say_json(told)
         return
-    reasons = told.get("awake_because") or []
-    say(f"{sandbox} is {told['state']}" + (", because:" if reasons else "."))
+    reasons = told["awake_because"]
+    say(f"{sandbox} is {'awake' if told['awake'] else 'asleep or dead'}" + (", because:" if reasons else "."))
     for reason in reasons:
-        when = "".join(f" ({word} {reason[word]})" for word in ("since", "until") if reason.get(word))
+        when = "".join(f" ({word} {reason[word]})" for word in ("since", "until") if reason[word])
         say(f"  {reason['kind']}: {reason['detail']}{when}")
-    if told.get("sleeps_at"):
-        say(f"It sleeps at {told['sleeps_at']} unless something happens.")
-    elif told["state"] == "running":
+    if told["sleeps_at"]:
+        end = "is killed" if told["then"] == "kill" else "sleeps"
+        say(f"It {end} at {told['sleeps_at']} unless something happens.")
+    elif told["awake"]:
         say("It does not sleep by itself as things are.")

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.options import AsJson, pairs, seconds
+from roost.cli.options import AsJson
 from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
+from roost.cli.values import pairs, seconds
 
 
 def create(

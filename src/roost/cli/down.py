@@ -44,6 +44,10 @@ def _down_with_everything(settings: Settings, running: Running | None) -> None:
     from roost.setup.volume import unmount_volume
 
     if running is None:
+        if settings.volume.is_mount() and not any(settings.run_dir.glob("runsc/*.state")):
+            unmount_volume(settings.home, Commands())
+            say(f"No server and no sandbox runs on {settings.home}; its volume is unmounted.")
+            return
         if settings.volume.is_mount():
             raise Conflict(
                 "no_server",

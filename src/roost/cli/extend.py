@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.options import AsJson, SandboxRef, seconds
+from roost.cli.options import AsJson, SandboxRef
 from roost.cli.rendering import moment, say, say_json
+from roost.cli.values import seconds
 from roost.client import calls
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INPUT_BYTES = 1 << 17
 INTERRUPTED = 130
+READER_GONE = 128 + signal.SIGPIPE
 
 
 def follow(process: Process, sandbox: str, *, forward_input: bool) -> int:
@@ -47,9 +48,9 @@ def pass_on(process: Process) -> int:
         for output in process:
             write_all(2 if output.stream is Stream.STDERR else 1, output.data)
     except BrokenPipeError:
-        # Whoever read our output has gone. The process would get SIGPIPE from a pipe; say so to it.
+        # Whoever read our output has gone, as `head` does. A pipe would end the process; so do we.
         process.signal("SIGTERM")
-        raise
+        return READER_GONE
     return process.wait().code
 
 

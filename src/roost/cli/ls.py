@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.options import AsJson, pairs
+from roost.cli.options import AsJson
 from roost.cli.rendering import age, note, say_json, say_table
+from roost.cli.values import pairs
 
 if TYPE_CHECKING:
     from roost.client.records import SandboxRecord

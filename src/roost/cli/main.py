@@ -7,7 +7,6 @@ on their command's."""
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +52,7 @@ VERBS: dict[str, Verb] = {
     "down": Verb("down", "down", SERVER),
     "status": Verb("status", "status", SERVER),
     "env": Verb("env", "env", SERVER),
+    "keys": Verb("keys", "keys", SERVER),
     "setup": Verb("setup", "setup", SERVER),
     "doctor": Verb("doctor", "doctor", SERVER),
     "config": Verb("config", "show", SERVER, group="config"),
@@ -75,27 +75,33 @@ def installed_version() -> str:
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code."""
-    _spare_httpx_its_own_command_line()
-    import typer
-
     from roost.domain.errors import RoostError
 
+    _spare_what_is_not_used()
     try:
-        asked = next((word for word in arguments if not word.startswith("-")), None)
-        app = build(asked)
-        result = app(arguments, prog_name="roost", standalone_mode=False)
-    except typer.Exit as leaving:
-        return leaving.exit_code
+        if arguments[:1] == ["exec"]:
+            from roost.cli.execution import execute, read
+
+            if asked := read(arguments[1:]):
+                return execute(asked)
+        return _run_with_typer(arguments)
     except RoostError as error:
         sys.stderr.write(f"roost: {error.message}\n")
         return 1
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone, as `head` does. Nothing more may be written, not even by the interpreter at
-        # its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+
+
+def _run_with_typer(arguments: list[str]) -> int:
+    import typer
+
+    try:
+        asked = next((word for word in arguments if not word.startswith("-")), None)
+        result = build(asked)(arguments, prog_name="roost", standalone_mode=False)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except typer.Abort:
+        return 130
     except Exception as error:
         show = getattr(error, "show", None)  # a usage error: Typer does not offer its class for catching
         if show is None:
@@ -155,10 +161,12 @@ def _group(function: Any, verb: Verb) -> Any:
     return group
 
 
-def _spare_httpx_its_own_command_line() -> None:
-    """httpx imports a command line of its own (with click, pygments and most of rich) if it can: more than half of its
-    start-up time. A module that is None counts as not installed, which httpx is prepared for."""
-    sys.modules.setdefault("httpx._main", None)  # pyright: ignore[reportArgumentType]
+def _spare_what_is_not_used() -> None:
+    """httpx and httpcore import whatever they find installed: a command line of their own (with pygments and most of
+    rich), HTTP/2, SOCKS. That is more than half of their start-up time. A module that is None counts as not installed,
+    which they are prepared for."""
+    for module in ("httpx._main", "h2", "socksio"):
+        sys.modules.setdefault(module, None)  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from roost.cli.options import AsJson
-from roost.cli.rendering import joined, say_facts, say_json, volume
+from roost.cli.rendering import say_facts, say_json, volume
 
 if TYPE_CHECKING:
     from roost.client.roost import Roost
@@ -29,7 +29,7 @@ def status(as_json: AsJson = False) -> None:
             "version": told["version"],
             "engine": told.get("engine"),
             "agent": told.get("agent"),
-            "sandboxes": joined(node["sandboxes"]) or "none",
+            "sandboxes": f"{node['sandboxes']['running']} running",
             "snapshots": str(node["snapshots"]),
             "ready": ", ".join(f"{count} of {name}" for name, count in node["warm"].items()) or "none kept",
             "memory": f"{volume(node['memory_free_bytes'])} free",

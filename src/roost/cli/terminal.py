@@ -17,7 +17,7 @@ def raw() -> Iterator[None]:
     """Every key goes through as it is, until the block ends; then the terminal is as it was."""
     before = termios.tcgetattr(0)
     try:
-        tty.setraw(0)
+        tty.setraw(0, termios.TCSADRAIN)  # keys that were typed ahead stay
         yield
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
@@ -53,7 +53,7 @@ class Escape:
     def feed(self, keys: bytes) -> bytes:
         """The keys to pass on. Once `left` is true there are none."""
         passed = bytearray()
-        for key in keys:
+        for key in b"" if self.left else keys:
             if self._tilde:
                 self._tilde = False
                 if key == ord("."):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.options import AsJson, seconds
+from roost.cli.options import AsJson
 from roost.cli.rendering import note, say_json, say_json_line, say_table, volume
+from roost.cli.values import seconds
 from roost.client import calls
 
 if TYPE_CHECKING:

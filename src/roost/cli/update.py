@@ -8,8 +8,9 @@ import typer
 
 from roost.cli.connection import connect
 from roost.cli.info import facts_of
-from roost.cli.options import AsJson, SandboxRef, pairs, seconds
+from roost.cli.options import AsJson, SandboxRef
 from roost.cli.rendering import say_facts, say_json
+from roost.cli.values import pairs, seconds
 from roost.domain.errors import Invalid
 
 

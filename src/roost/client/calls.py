@@ -189,6 +189,18 @@ def list_events(**filters: Any) -> Call[list[Event]]:
     )
 
 
+def list_keys() -> Call[dict[str, Any]]:
+    return Call("GET", "/v1/keys", _raw, repeatable=True)
+
+
+def create_key(name: str) -> Call[dict[str, Any]]:
+    return Call("POST", "/v1/keys", _raw, body={"name": name})
+
+
+def revoke_key(id: str) -> Call[None]:
+    return Call("DELETE", f"/v1/keys/{quote(id, safe='')}", _nothing)
+
+
 def health() -> Call[dict[str, Any]]:
     return Call("GET", "/v1/health", _raw, timeout_s=5, repeatable=True)
 

@@ -9,10 +9,11 @@ from typing import Protocol
 
 from roost.domain.ids import NodeId, SnapshotId
 from roost.domain.node import (
-    CaptureOrder,
     Captured,
+    CaptureOrder,
     CreateOrder,
     Departure,
+    EgressOrder,
     KillOrder,
     NodeReport,
     Placed,
@@ -33,19 +34,20 @@ class Node(Protocol):
     is already true. Two orders for one sandbox never run at once: the second waits for the first."""
 
     async def create(self, order: CreateOrder) -> Placed:
-        """A clone of the source runs, limited, firewalled, with its identity, reachable at the address. On failure nothing of it is
-        left. Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign, SnapshotHasNoMemory, NodeFull, EngineFailed, GuestUnreachable."""
+        """A clone of the source runs, limited, firewalled, with its identity, reachable at the address. On failure nothing of
+        it is left. Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign, SnapshotHasNoMemory, NodeFull, EngineFailed,
+        GuestUnreachable."""
         ...
 
     async def pause(self, order: CaptureOrder) -> Captured:
-        """The snapshot's manifest is on disk and the source stands still, frozen, not yet killed: control commits *paused*, then orders
-        `kill(asleep=True)`. Cancelled or failed before the manifest the source runs on as if nothing had been.
+        """The snapshot's manifest is on disk and the source stands still, frozen, not yet killed: control commits *paused*,
+        then orders `kill(asleep=True)`. Cancelled or failed before the manifest the source runs on as if nothing had been.
         Raises SandboxLost when its process is gone, NodeFull, EngineFailed."""
         ...
 
     async def resume(self, order: ResumeOrder) -> Placed:
-        """The sandbox runs where the snapshot left it. A source that is still frozen from its pause is thawed instead of restored.
-        Proof of the image is complete before it returns. On failure the snapshot is untouched. Raises as create."""
+        """The sandbox runs where the snapshot left it. A source that is still frozen from its pause is thawed instead of
+        restored. Proof of the image is complete before it returns. On failure the snapshot is untouched. Raises as create."""
         ...
 
     async def snapshot(self, order: CaptureOrder) -> Captured:
@@ -56,6 +58,11 @@ class Node(Protocol):
     async def kill(self, order: KillOrder) -> None:
         """Process, root, slot and cgroup of the sandbox are gone, of this incarnation and older ones; a newer one is left alone.
         May be called twice. With `asleep` the slot is kept for a while."""
+        ...
+
+    async def set_egress(self, order: EgressOrder) -> None:
+        """The sandbox reaches what the order says and no more, open connections included. Of another incarnation, or of one that
+        does not run, nothing changes. May be called twice. Raises Fault when the machine's firewall refuses."""
         ...
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:

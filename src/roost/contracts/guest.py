@@ -20,6 +20,10 @@ class Guest(Protocol):
         """Nothing of the node's is half-served. Raises GuestUnreachable."""
         ...
 
+    async def flush(self, address: str) -> None:
+        """Every file that was written inside is on the sandbox's disk. Blocks until it is. Raises GuestUnreachable."""
+        ...
+
     async def after_restore(self, address: str, identity: Identity) -> None:
         """Clock, entropy, host name and, for a fresh identity, machine-id and tokens are right. Raises GuestUnreachable."""
         ...

@@ -18,6 +18,15 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class GuestProcess:
+    """A process as the guest sees it."""
+
+    pid: int
+    command: str
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
     alive: bool
     pid: int | None
@@ -26,8 +35,9 @@ class Inspection:
 class Runtime(Protocol):
     """All methods may be called twice with the same arguments; a container is named by an id of the caller's."""
 
+    @property
     def capabilities(self) -> Capabilities:
-        """What this driver can do. Never blocks, never changes while the server runs."""
+        """What this driver can do. Never changes while the server runs."""
         ...
 
     async def start(self, container: str, bundle: Path) -> None:
@@ -48,8 +58,8 @@ class Runtime(Protocol):
         ...
 
     async def checkpoint(self, container: str, into: Path) -> None:
-        """The memory of a frozen container is written into the empty directory `into` (not synced) and the container is still frozen.
-        Raises EngineFailed (container still frozen, `into` to be thrown away) or SandboxLost."""
+        """The memory of a frozen container is written into the empty directory `into` (not synced) and the container is still
+        frozen. Raises EngineFailed (container still frozen, `into` to be thrown away) or SandboxLost."""
         ...
 
     async def kill(self, container: str) -> None:
@@ -60,8 +70,13 @@ class Runtime(Protocol):
         """Whether it lives, by looking at the process. Cheap: no process is spawned."""
         ...
 
-    async def processes(self, container: str) -> tuple[str, ...]:
-        """Command lines of the guest's processes; empty where it cannot be told."""
+    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
+        """The guest's processes, frozen or not; empty where they cannot be told."""
+        ...
+
+    async def signal(self, container: str, pid: int, number: int) -> None:
+        """The guest's process has the signal, to be taken when it next runs. Raises SandboxLost; a process that is gone is
+        none."""
         ...
 
     async def wait(self, container: str) -> None:

@@ -87,8 +87,8 @@ class Transaction(Protocol):
 
 class Store(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Commits when the block ends, rolls back when it raises. After a commit returned, a crash of process or machine keeps it.
-        Raises Unavailable when the database cannot be written (full disk, locked for longer than the busy timeout)."""
+        """Commits when the block ends, rolls back when it raises. After a commit returned, a crash of process or machine keeps
+        it. Raises Unavailable when the database cannot be written (full disk, locked for longer than the busy timeout)."""
         ...
 
     async def events(self, query: EventQuery) -> list[Event]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from roost.domain.errors import Invalid
-from roost.domain.ids import is_name
+from roost.domain.ids import is_name, is_snapshot_name
 from roost.domain.sandbox import Size, SleepPolicy
 
 MOST_PAIRS = 64
@@ -25,6 +25,16 @@ def check_name(name: str | None) -> None:
         raise Invalid(
             "name_invalid",
             f"{name!r} cannot be a name: it becomes a host name, so it has 1 to 63 of a-z, 0-9 and inner hyphens.",
+            name=name,
+        )
+
+
+def check_snapshot_name(name: str | None) -> None:
+    if name is not None and not is_snapshot_name(name):
+        raise Invalid(
+            "name_invalid",
+            f"{name[:140]!r} cannot be a snapshot's name: it has 1 to 128 of a-z, 0-9, hyphen and underscore, and may have a tag"
+            " behind a colon.",
             name=name,
         )
 

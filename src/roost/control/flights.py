@@ -240,12 +240,21 @@ class Flights:
         ended = await self._moves.finish(flight.begun, result)
         if ended is None:
             flight.fail(flight.overtaken_error)
-            return None
+            return await self._unwanted(flight, result)
         placed = result if isinstance(result, Placed) else None
         self._routes.put(ended.sandbox, placed.address if placed else None)
         self._alarm.ring_by(ended.sandbox.expires_at)
         flight.land(Outcome(ended.sandbox, placed, ended.snapshot))
         return ended
+
+    async def _unwanted(self, flight: Flight, result: Placed | Captured | None) -> Ended | None:
+        """A snapshot that was finished after its move had been overtaken belongs to nobody."""
+        if not isinstance(result, Captured):
+            return None
+        async with self._store.transaction() as transaction:
+            if await transaction.get(Snapshot, result.snapshot) is not None:
+                return None
+        return Ended(flight.begun, leftovers=Leftovers(snapshots=(result.snapshot,)))
 
     async def _fail(self, flight: Flight, error: RoostError) -> Ended | None:
         lost = isinstance(error, SandboxLost)

@@ -26,6 +26,7 @@ from roost.control.pulses import Pulses
 from roost.control.repairs import Repairs
 from roost.control.templates import Templates
 from roost.domain.activity import Decision, decide
+from roost.domain.egress import OPEN
 from roost.domain.errors import RoostError
 from roost.domain.ids import NodeId, SandboxId
 from roost.domain.lifecycle import LIVING, Action, State
@@ -105,6 +106,9 @@ class Keeper:
         living = await self._living()
         reports = await self._nodes.look()
         self._load_routes(living, reports)
+        for record in living:
+            if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
+                await self._guard(self._nodes.set_egress, record)
         for report in reports:
             for repair in reconcile(_on(living, report.node), report, building=self._templates.building):
                 await self._guard(self._repairs.make, repair, report.node)

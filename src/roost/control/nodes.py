@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from roost.contracts.cluster import Cluster
 from roost.domain.ids import NodeId
-from roost.domain.node import NodeReport
+from roost.domain.node import EgressOrder, NodeReport
 from roost.domain.placement import Need, Room, rank
+from roost.domain.sandbox import Sandbox
 
 
 class Nodes:
@@ -21,6 +22,10 @@ class Nodes:
     async def last_seen(self) -> list[NodeReport]:
         """The last reports; a few seconds old at most once the keeper runs."""
         return list(self._seen.values()) or await self.look()
+
+    async def set_egress(self, record: Sandbox) -> None:
+        """What the record says it may reach holds now, if it runs. May be called twice."""
+        await self._cluster.node(record.node).set_egress(EgressOrder(record.id, record.incarnation, record.egress))
 
     async def place(self, holder: NodeId) -> NodeId:
         """The node for a sandbox made from a snapshot that lies on `holder`: that one, while snapshots stay where they were made.

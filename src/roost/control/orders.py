@@ -55,6 +55,7 @@ def create_order(record: Sandbox, operation: Operation) -> CreateOrder:
         identity=identity_of(record, fresh=not lived_before),
         cold=lived_before or not operation.keep_memory,
         in_place=lived_before,
+        egress=record.egress,
     )
 
 
@@ -66,6 +67,7 @@ def resume_order(record: Sandbox, operation: Operation) -> ResumeOrder:
         size=record.size,
         identity=identity_of(record, fresh=False),
         cold=not operation.keep_memory,
+        egress=record.egress,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from roost.contracts.store import Query, Transaction
 from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound
-from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name
+from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name, is_snapshot_name
 from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
@@ -46,7 +46,7 @@ async def find_snapshot(transaction: Transaction, team: TeamId, ref: str) -> Sna
     found: list[Snapshot] = []
     if is_id(ref) and (record := await transaction.get(Snapshot, ref)):
         found = [record]
-    elif is_name(ref):
+    elif is_snapshot_name(ref):
         found = await transaction.find(Snapshot, Query(equal={"team": team, "name": ref}, limit=1))
     for snapshot in found:
         if snapshot.team == team and snapshot.purpose in (Purpose.SLEEP, Purpose.KEPT):

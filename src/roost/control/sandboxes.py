@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
@@ -21,7 +22,8 @@ from roost.control.pulses import Pulses
 from roost.control.references import Source, find_sandbox, find_source
 from roost.domain import ids
 from roost.domain.activity import Activity, explain
-from roost.domain.errors import IdempotencyMismatch, Invalid, SandboxDead, WrongState
+from roost.domain.egress import OPEN, Egress
+from roost.domain.errors import IdempotencyMismatch, Invalid, RoostError, SandboxDead, WrongState
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
@@ -31,6 +33,7 @@ from roost.domain.team import Principal
 
 LONGEST_KEY = 256
 MOST_SAMPLES = 20_000
+LATELY_S = 30.0
 
 _Change = Callable[[Sandbox], Sandbox]
 
@@ -45,6 +48,7 @@ class CreateSandbox:
     env: Mapping[str, str] = field(default_factory=dict)
     policy: SleepPolicy = field(default_factory=SleepPolicy)
     size: Size | None = None  # None: the template's
+    egress: Egress = OPEN
     idempotency_key: str | None = None
 
     def digest(self) -> str:
@@ -76,6 +80,7 @@ class SandboxFilter:
     metadata: Mapping[str, str] = field(default_factory=dict)
     template: str | None = None
     name_prefix: str | None = None
+    created_from: float | None = None
     started_after: float | None = None
     oldest_first: bool = False
     limit: int = 100
@@ -137,6 +142,7 @@ class Sandboxes:
             equal=equal,
             one_of={"state": sorted(wanted.states or LIVING)},
             metadata=wanted.metadata,
+            created_from=wanted.created_from,
             oldest_first=wanted.oldest_first,
         )
 
@@ -179,6 +185,18 @@ class Sandboxes:
 
         return await self._change(team, ref, "extend its time", ["expires_at"], extended)
 
+    async def set_egress(self, team: TeamId, ref: str, egress: Egress) -> Sandbox:
+        """What it may reach from now on; of a sleeping one, from its next waking on. Raises SandboxNotFound, SandboxDead, or what
+        the node raises: then it holds from its next waking on."""
+        changed = await self._change(
+            team, ref, "change what it may reach", ["egress"], lambda record: replace(record, egress=egress)
+        )
+        # A move that began before the change carries the old one: only when it has ended is the new one sure to stay.
+        with suppress(RoostError):
+            await self._flights.settle(changed.id)
+        await self._nodes.set_egress(await self.get(team, changed.id))
+        return changed
+
     async def hold(self, team: TeamId, ref: str, seconds: float, reason: str) -> Sandbox:
         """It does not fall asleep from idleness for so long. A timeout ends it all the same."""
         check_seconds("seconds", seconds)
@@ -198,6 +216,11 @@ class Sandboxes:
         newest = saved[-1].at if saved else start
         fresh = [sample for sample in self._pulses.unsaved(record.id) if newest <= sample.at <= end]
         return saved + [sample for sample in fresh if not saved or sample.at > newest]
+
+    async def latest_usage(self, team: TeamId, ref: str) -> Sequence[Usage]:
+        """The newest metering samples, oldest first; none of one that was not metered lately."""
+        now = self._clock.now()
+        return await self.usage(team, ref, now - LATELY_S, now)
 
     async def activity(self, team: TeamId, ref: str) -> Activity:
         """Why it is awake and when it will sleep."""
@@ -224,6 +247,7 @@ class Sandboxes:
             metadata=dict(request.metadata),
             env={**source.env, **request.env},
             policy=request.policy,
+            egress=request.egress,
             user=source.user,
             workdir=source.workdir,
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.store import Query, Store, Transaction
-from roost.control.checks import check_name
+from roost.control.checks import check_snapshot_name
 from roost.control.endings import is_being_cloned
 from roost.control.flights import Flights
 from roost.control.moves import Intent
@@ -32,25 +32,36 @@ class Snapshots:
         self._clock = clock
         self._flights = flights
 
-    async def take(self, team: TeamId, ref: str, *, name: str | None = None, keep_memory: bool = True) -> Snapshot:
+    async def take(
+        self, team: TeamId, ref: str, *, name: str | None = None, keep_memory: bool = True, take_name_over: bool = False
+    ) -> Snapshot:
         """A moment of the sandbox, kept until deleted. A running sandbox goes on; of a sleeping one it is the snapshot it sleeps
-        in. Raises Invalid, SnapshotNameTaken, SandboxNotFound, SandboxDead, or what the node raises."""
-        check_name(name)
+        in. With `take_name_over` an older snapshot of that name loses it. Raises Invalid, SnapshotNameTaken, SandboxNotFound,
+        SandboxDead, or what the node raises."""
+        check_snapshot_name(name)
         async with self._store.transaction() as transaction:
             record = await find_sandbox(transaction, team, ref)
-            await self._check_free(transaction, team, name)
+            await self._check_free(transaction, team, name, take_over=take_name_over)
         outcome = await self._flights.ask(Intent(record.id, Action.SNAPSHOT, keep_memory=keep_memory, name=name))
         if outcome.snapshot is None:
             raise SnapshotNotFound(outcome.sandbox.snapshot or record.id)
         return await self._keep(outcome.snapshot.id, name)
 
     async def list(
-        self, team: TeamId, *, sandbox: str | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        team: TeamId,
+        *,
+        sandbox: str | None = None,
+        name: str | None = None,
+        kept_only: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
     ) -> Page[Snapshot]:
-        """The team's, newest first; of one sandbox, also of a dead one, if named."""
-        visible = {"purpose": sorted((Purpose.KEPT, Purpose.SLEEP))}
+        """The team's, newest first; of one sandbox, also of a dead one, if named; `kept_only`: without those that sandboxes sleep
+        in."""
+        visible = {"purpose": [Purpose.KEPT] if kept_only else sorted((Purpose.KEPT, Purpose.SLEEP))}
         async with self._store.transaction() as transaction:
-            equal: dict[str, str] = {"team": team}
+            equal: dict[str, str] = {"team": team} | ({"name": name} if name is not None else {})
             if sandbox is not None:
                 equal["sandbox"] = await self._sandbox_id(transaction, team, sandbox)
             query = Query(equal=equal, one_of=visible)
@@ -81,16 +92,24 @@ class Snapshots:
             snapshot = await transaction.get(Snapshot, id)
             if snapshot is None:
                 raise SnapshotNotFound(id)
+            if name is not None:
+                await self._unname_others(transaction, snapshot, name)
             kept = replace(snapshot, purpose=Purpose.KEPT, name=name if name is not None else snapshot.name)
             if kept == snapshot:
                 return snapshot
             return await transaction.put(kept, expect_revision=snapshot.revision)
 
-    async def _check_free(self, transaction: Transaction, team: TeamId, name: str | None) -> None:
+    async def _unname_others(self, transaction: Transaction, newest: Snapshot, name: str) -> None:
+        for other in await transaction.find(Snapshot, Query(equal={"team": newest.team, "name": name})):
+            if other.id != newest.id:
+                await transaction.put(replace(other, name=None), expect_revision=other.revision)
+
+    async def _check_free(self, transaction: Transaction, team: TeamId, name: str | None, *, take_over: bool) -> None:
         """A name means one thing: sandboxes are created from snapshots and templates by name."""
         if name is None:
             return
-        for holder in await transaction.find(Snapshot, Query(equal={"team": team, "name": name}, limit=1)):
+        held = [] if take_over else await transaction.find(Snapshot, Query(equal={"team": team, "name": name}, limit=1))
+        for holder in held:
             raise SnapshotNameTaken(name, f"snapshot {holder.id}")
         for template in await transaction.find(Template, Query(equal={"name": name})):
             if template.team in (None, team):

@@ -18,6 +18,7 @@ KeyId = NewType("KeyId", str)
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 20
 _ID = re.compile(r"[a-z][0-9a-z]{20}")
+_SNAPSHOT_NAME = re.compile(r"[a-z0-9_-]{1,128}(:[a-z0-9_.-]{1,128})?")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -59,6 +60,11 @@ def new_api_key(random: Random) -> str:
 
 def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
+
+
+def is_snapshot_name(text: str) -> bool:
+    """A snapshot's name is no host name: it may hold underscores, and end in a tag, `name:tag`."""
+    return _SNAPSHOT_NAME.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:

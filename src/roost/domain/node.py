@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
@@ -33,6 +34,7 @@ class CreateOrder:
     identity: Identity
     cold: bool = False  # boot from its disk, leave its memory
     in_place: bool = False  # boot (cold) the root that outlived an earlier incarnation; `source` is not cloned
+    egress: Egress = OPEN  # holds before the guest runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,16 @@ class ResumeOrder:
     size: Size
     identity: Identity
     cold: bool = False
+    egress: Egress = OPEN  # holds before the guest runs
+
+
+@dataclass(frozen=True, slots=True)
+class EgressOrder:
+    """What a running sandbox may reach from now on."""
+
+    sandbox: SandboxId
+    incarnation: int
+    egress: Egress
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +133,9 @@ class NodeReport:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A process ended that nobody told to end."""
+    """A process ended that no order ended."""
 
     sandbox: SandboxId
     incarnation: int
     detail: str
+    in_order: bool = False  # shut down from inside; else it was lost

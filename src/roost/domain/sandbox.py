@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import Action, State
 
@@ -82,6 +83,7 @@ class Sandbox:
     policy: SleepPolicy = SleepPolicy()
     expires_at: float | None = None  # the deadline of policy.timeout_s
     hold: Hold | None = None
+    egress: Egress = OPEN  # what it may reach
     user: str = "user"  # whom commands run as unless they say otherwise
     workdir: str = "/home/user"
     reason: str | None = None  # why it died, or was rewound

@@ -11,7 +11,8 @@ from roost.domain.sandbox import Size
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a template is made of, once its root filesystem is there: steps run inside the booted sandbox, then it is snapshotted."""
+    """What a template is made of, once its root filesystem is there: steps run inside the booted sandbox, then it is
+    snapshotted."""
 
     name: str
     digest: str

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from roost.domain.errors import Invalid
 from roost.edge import pages
+from roost.edge.access import Step, admit
 from roost.edge.body import Body, NoBody, OpenBody
 from roost.edge.door import ApiDoor, UvicornParts
 from roost.edge.head import Peer, RequestHead, parse_request
@@ -164,8 +165,13 @@ class ClientConnection(asyncio.Protocol):
             if turn.begin(head):
                 self._body = OpenBody()
         else:
+            route = self._board.routes.locate(target.sandbox)
+            step = admit(route, head, target, self._board.clock.now())
+            if isinstance(step, Answer):
+                self.answer(step)
+                return
             turn = self._turn = Exchange(self._board, self, head, target)
-            turn.begin()
+            turn.begin(route if step is Step.FORWARD else None)
         if self._turn is turn and not self._blocks & _HELD:
             self._feed_pending()
 
@@ -266,7 +272,7 @@ class ClientConnection(asyncio.Protocol):
     def next_request(self, *, close: bool) -> None:
         self._turn = None
         self._head = None
-        if close or self._closing:
+        if close or self._closing or not self._body.done:
             if self._body.done:
                 self.close()
             else:
@@ -364,7 +370,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 def _detect_dead_peer(sock: socket.socket | None) -> None:
-    """An open tunnel may be silent for days; a client that vanished must not hold one for ever."""
+    """An open tunnel may be silent for days, or half closed; a client that vanished must not hold one for ever."""
     if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 120)

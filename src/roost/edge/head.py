@@ -120,7 +120,7 @@ class Peer:
 
     @property
     def is_local(self) -> bool:
-        return self.address.startswith(b"127.") or self.address in (b"::1", b"")
+        return self.address.removeprefix(b"::ffff:").startswith(b"127.") or self.address in (b"::1", b"")
 
 
 def parse_request(raw: bytes) -> RequestHead:

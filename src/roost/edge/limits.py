@@ -19,7 +19,6 @@ class Limits:
     wake_holders: int = 256  # requests waiting for one sandbox to wake
     idle_upstreams: int = 16  # kept for one port of one sandbox
     idle_upstream_s: float = 4.0  # under the five seconds after which Node and uvicorn hang up by themselves
-    half_closed_s: float = 60.0  # a tunnel that one side has ended
     linger_s: float = 2.0  # reading on after an early answer, so that the client gets to see it
     flush_s: float = 60.0  # for a client to take the last bytes of a closed connection
     shutdown_grace_s: float = 5.0  # for answers under way when the server stops

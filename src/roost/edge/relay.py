@@ -6,12 +6,9 @@ bodies are only followed as far as is needed to find their end.
 
 from __future__ import annotations
 
-import asyncio
-
 from roost.contracts.routes import Route
 from roost.domain.errors import Invalid, Unavailable
 from roost.edge import pages
-from roost.edge.access import Step, admit
 from roost.edge.body import Body, OpenBody
 from roost.edge.head import RESPONSE_HEAD_END, RequestHead, ResponseHead, parse_response, render_request, render_response
 from roost.edge.limits import AGENT_PORT
@@ -38,7 +35,6 @@ class Exchange:
         "_client_ended",
         "_close_client",
         "_ended",
-        "_half_closed",
         "_head",
         "_parked",
         "_reach",
@@ -72,7 +68,6 @@ class Exchange:
         self._tunnel = False
         self._client_ended = False
         self._upstream_ended = False
-        self._half_closed: asyncio.TimerHandle | None = None
         self._asleep = False
         self._wakes = True
         self._parked: list[bytes] = []
@@ -80,24 +75,17 @@ class Exchange:
 
     # Reaching the sandbox
 
-    def begin(self) -> None:
-        """Sends the request off, or answers it here. Raises Invalid."""
-        route = self._board.routes.locate(self._target.sandbox)
-        step = admit(route, self._head, self._target, self._board.clock.now())
-        if isinstance(step, Answer):
-            self._ended = True
-            self._client.answer(step)
-            return
+    def begin(self, route: Route | None) -> None:
+        """Sends the request, which was admitted, off by its route; None: the sandbox must be woken first."""
         self._board.join(self._target.sandbox, self)
         self._account.open_connections += 1
         self._account.requests += 1
-        if step is Step.FORWARD and route is not None:
-            upstream = self._board.lines.take_idle(route, self._target.port)
-            if upstream is not None:
-                self._reused = True
-                self._attach(upstream)
-                return
-        self._open()
+        upstream = self._board.lines.take_idle(route, self._target.port) if route is not None else None
+        if upstream is None:
+            self._open()
+        else:
+            self._reused = True
+            self._attach(upstream)
 
     def _open(self) -> None:
         self._client.hold()
@@ -147,7 +135,6 @@ class Exchange:
             return False
         self._client_ended = True
         self._upstream.write_eof()
-        self._limit_half_closed()
         return True
 
     def client_lost(self, error: Exception | None) -> None:
@@ -187,7 +174,6 @@ class Exchange:
             return False
         self._upstream_ended = True
         self._client.write_eof()
-        self._limit_half_closed()
         return True
 
     def upstream_lost(self, error: Exception | None) -> None:
@@ -347,11 +333,6 @@ class Exchange:
         if self._wakes:
             self._board.wake_parked(self._target.sandbox)
 
-    def _limit_half_closed(self) -> None:
-        if self._half_closed is None:
-            loop = asyncio.get_running_loop()
-            self._half_closed = loop.call_later(self._board.limits.half_closed_s, self.cut)
-
     def _finish(self) -> None:
         upstream, response = self._upstream, self._response
         assert response is not None
@@ -371,8 +352,6 @@ class Exchange:
         if self._reach is not None:
             self._reach.give_up()
             self._reach = None
-        if self._half_closed is not None:
-            self._half_closed.cancel()
         self._upstream = None
         self._account.open_connections -= 1
         self._board.leave(self._target.sandbox, self)

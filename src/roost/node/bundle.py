@@ -54,6 +54,10 @@ class Place:
 
 def boot_spec(agent: Agent, place: Place) -> Spec:
     """A spec for a cold boot with the agent as PID 1."""
+    in_memory = ["nosuid", "nodev", "mode=1777"]
+    if place.size.memory_mb:
+        # Files there are memory that no killed process gives back: they must not fill it.
+        in_memory.append(f"size={place.size.memory_mb // 2}m")
     spec: Spec = {
         "ociVersion": "1.0.2",
         "hostname": HOSTNAME,
@@ -69,8 +73,8 @@ def boot_spec(agent: Agent, place: Place) -> Spec:
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
-            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "nodev", "mode=1777"]},
-            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": ["nosuid", "nodev", "mode=1777"]},
+            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": in_memory},
+            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": in_memory},
             {"destination": AGENT_MOUNT, "type": "bind", "source": str(agent.path), "options": ["bind", "ro"]},
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")] + [{"type": "network"}]},

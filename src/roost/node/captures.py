@@ -50,9 +50,7 @@ class Captures:
         self._guest = guest
         self._now = now
 
-    async def capture(
-        self, steps: Steps, container: Container, order: CaptureOrder, size: Size, *, thaw: bool
-    ) -> Captured:
+    async def capture(self, steps: Steps, container: Container, order: CaptureOrder, size: Size, *, thaw: bool) -> Captured:
         """The manifest is on disk. With `thaw` the container runs again long before that; without, it is still frozen."""
         paths = self._containers.volume.snapshot(order.snapshot)
         runtime = self._containers.engine_of(container)
@@ -101,7 +99,7 @@ class Captures:
         runtime, name = self._containers.engine_of(container), container.journal.container
         processes: tuple[str, ...] = ()
         if order.keep_memory:
-            processes = await runtime.processes(name)
+            processes = tuple(process.command for process in await runtime.processes(name))
             await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
 
         def take_disk() -> subvolumes.SubvolumeInfo:
@@ -129,15 +127,11 @@ class Captures:
             if keep_memory:
                 await self._guest.before_checkpoint(address)
             else:
-                await self._guest.run(
-                    address, "sync", user="root", timeout_s=60
-                )  # files the guest's kernel still holds back
+                await self._guest.flush(address)  # files the guest's kernel still holds back
         except GuestUnreachable as error:
             if not keep_memory:
                 raise
-            log.warning(
-                "capturing a guest that does not answer", container=container.journal.container, error=error.message
-            )
+            log.warning("capturing a guest that does not answer", container=container.journal.container, error=error.message)
 
     async def _make_room(self, container: Container, *, keep_memory: bool) -> None:
         needed = _DISK_RESERVE_BYTES
@@ -151,9 +145,7 @@ class Captures:
         """On the disk and hashed, both at once: proof costs no time of its own."""
         names = [SPEC]
         if order.keep_memory:
-            names += [
-                f"{MEMORY}/{path.name}" for path in await to_thread.run_sync(lambda: sorted(paths.memory.iterdir()))
-            ]
+            names += [f"{MEMORY}/{path.name}" for path in await to_thread.run_sync(lambda: sorted(paths.memory.iterdir()))]
         proofs: dict[str, FileProof] = {}
 
         async def sync() -> None:
@@ -172,7 +164,7 @@ class Captures:
     def _manifest(
         self, container: Container, order: CaptureOrder, size: Size, taken: Taken, files: dict[str, FileProof]
     ) -> Manifest:
-        capabilities = self._containers.engine_of(container).capabilities()
+        capabilities = self._containers.engine_of(container).capabilities
         return Manifest(
             snapshot=order.snapshot,
             kind=Kind.MEMORY if order.keep_memory else Kind.DISK,

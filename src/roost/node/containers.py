@@ -17,6 +17,7 @@ from roost.archive import manifest as manifests
 from roost.archive.keys import ContainerPaths, SnapshotPaths, VolumePaths
 from roost.archive.manifest import Manifest
 from roost.contracts.runtime import Runtime
+from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import SnapshotDamaged, SnapshotForeign
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
@@ -57,9 +58,11 @@ class Clone:
     source: SnapshotId
     size: Size
     cold: bool
+    in_place: bool = False  # the root that is in `paths` already, not a clone; it outlives a failure
     slot: Slot | None = None  # one that was kept for it
     sandbox: SandboxId | None = None
     incarnation: int = 0
+    egress: Egress = OPEN
 
 
 class Containers:
@@ -97,27 +100,28 @@ class Containers:
             return self.engines.current
         runtime = self.engines.of(manifest.engine)
         if runtime is None and manifest.engine:
-            raise SnapshotForeign(
-                manifest.snapshot, "engine", manifest.engine, self.engines.current.capabilities().engine
-            )
-        capabilities = (runtime or self.engines.current).capabilities()
+            raise SnapshotForeign(manifest.snapshot, "engine", manifest.engine, self.engines.current.capabilities.engine)
+        capabilities = (runtime or self.engines.current).capabilities
         manifests.check_usable(manifest, capabilities.engine, capabilities.flags, self.cpu_features)
         return runtime or self.engines.current
 
     async def make(self, steps: Steps, clone: Clone) -> Container:
         """A container that runs, proven, not yet told who it is. What it made is taken back by `steps`."""
-        manifest = await to_thread.run_sync(self.load, clone.source)
-        runtime = self.runtime_for(manifest, cold=clone.cold)
+        manifest = None if clone.in_place else await to_thread.run_sync(self.load, clone.source)
+        runtime = self.engines.current if manifest is None else self.runtime_for(manifest, cold=clone.cold)
         journal = Journal(
-            phase=Phase.MAKING, container=clone.name, engine=runtime.capabilities().engine, slot=None, source=clone.source,
+            phase=Phase.REVIVING if clone.in_place else Phase.MAKING, container=clone.name, engine=runtime.capabilities.engine, slot=None, source=clone.source,
             sandbox=clone.sandbox, incarnation=clone.incarnation,
         )  # fmt: skip
         source = self.volume.snapshot(clone.source)
 
         async def unmake() -> None:
-            await self.remove(clone.paths, journal, keep_slot=True)
+            if clone.in_place:
+                await self.put_out(journal)
+            else:
+                await self.remove(clone.paths, journal, keep_slot=True)
 
-        await steps.do("directory", to_thread.run_sync(self._begin, clone.paths, journal), undo=unmake)
+        await steps.do("directory", to_thread.run_sync(self._begin, clone, journal), undo=unmake)
         slot = clone.slot
         if slot is None:
             slot = await self.slots.claim()
@@ -130,10 +134,10 @@ class Containers:
             "clone",
             together(
                 to_thread.run_sync(self._lay_out, clone, source, journal, place, group),
-                self.slots.prepare(slot),
+                self._ready_slot(slot, clone.egress),
             ),
         )
-        if clone.cold:
+        if clone.cold or manifest is None:
             await steps.do("boot", runtime.start(clone.name, clone.paths.bundle))
         else:
             # Proof runs beside the engine. Its word comes first: what a damaged image does to the engine explains nothing.
@@ -145,6 +149,10 @@ class Containers:
                 ),
             )
         return Container(clone.paths, journal, slot)
+
+    async def _ready_slot(self, slot: Slot, egress: Egress) -> None:
+        await self.slots.set_egress(slot, egress)
+        await self.slots.prepare(slot)
 
     async def verify(self, paths: SnapshotPaths, manifest: Manifest) -> None:
         """Raises SnapshotDamaged unless every byte of the memory is the one that was written."""
@@ -160,25 +168,30 @@ class Containers:
     async def remove(self, paths: ContainerPaths, journal: Journal | None, *, keep_slot: bool) -> None:
         """Process, cgroup, root and directory are gone; the slot too unless kept. May be called twice."""
         if journal is not None:
-            runtime = self.engines.of(journal.engine)
-            if runtime is not None:
-                await runtime.kill(journal.container)
-            self.meter.remove_cgroup(self.cgroup(journal.container))
+            await self.put_out(journal)
             if journal.slot is not None and not keep_slot:
                 await self.slots.release(await self.slots.get(journal.slot))
         await to_thread.run_sync(_remove_directory, paths)
 
-    def _begin(self, paths: ContainerPaths, journal: Journal) -> None:
-        if paths.home.exists():
-            _remove_directory(paths)
-        paths.bundle.mkdir(parents=True, mode=0o700)
-        inventory.write(paths, journal)
+    async def put_out(self, journal: Journal) -> None:
+        """Process and cgroup are gone; the disk stays. May be called twice."""
+        runtime = self.engines.of(journal.engine)
+        if runtime is not None:
+            await runtime.kill(journal.container)
+        self.meter.remove_cgroup(self.cgroup(journal.container))
+
+    def _begin(self, clone: Clone, journal: Journal) -> None:
+        if clone.paths.home.exists() and not clone.in_place:
+            _remove_directory(clone.paths)
+        clone.paths.bundle.mkdir(parents=True, exist_ok=True, mode=0o700)
+        inventory.write(clone.paths, journal)
 
     def _lay_out(self, clone: Clone, source: SnapshotPaths, journal: Journal, place: Place, group: int | None) -> None:
         inventory.write(clone.paths, journal)
         if group is not None:
             subvolumes.make_group(self.volume.home, group, (clone.size.disk_mb << 20) or None)
-        subvolumes.snapshot(source.root, clone.paths.root, read_only=False, group=group)
+        if not clone.in_place:
+            subvolumes.snapshot(source.root, clone.paths.root, read_only=False, group=group)
         spec = boot_spec(self._agent, place) if clone.cold else relocate(_read_spec(clone.source, source), place)
         clone.paths.spec.write_text(json.dumps(spec))
 

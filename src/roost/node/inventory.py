@@ -20,6 +20,7 @@ from roost.domain.ids import SandboxId, SnapshotId
 
 class Phase(StrEnum):
     MAKING = "making"  # being created or resumed: taken back after a crash
+    REVIVING = "reviving"  # booting what survived of a lost one: the root stays, whatever happens
     WARM = "warm"  # in the pool: frozen, nobody's
     RUNNING = "running"
     CAPTURING = "capturing"  # may be frozen; thawed after a crash unless the snapshot got its manifest

@@ -7,6 +7,7 @@ a crash left, or returns what is already true. What a restart finds is in `open`
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    EgressOrder,
     Identity,
     KillOrder,
     NodeReport,
@@ -40,12 +42,14 @@ from roost.node.captures import Captures
 from roost.node.containers import Clone, Container, Containers, discard_snapshot
 from roost.node.imports import import_root
 from roost.node.inventory import Journal, Phase
+from roost.node.memory import MemoryGuard, alarm_for
 from roost.node.meter import disk_space, memory_free_bytes
 from roost.node.pool import Busy, Pool
 from roost.node.slots import Slot
 from roost.node.steps import CrashPoint, Steps, never
 
 _BOOT_LIMIT_S = 60.0
+ENDED_MARK = "var/lib/roost/ended"  # written by the agent when it ends in order
 _HAS_PROCESS = frozenset({Phase.RUNNING, Phase.CAPTURING, Phase.FROZEN})
 _DISCARDED_EARLY = frozenset({Phase.MAKING, Phase.WARM})
 
@@ -115,11 +119,12 @@ class NodeService:
             await self._containers.remove(paths, journal, keep_slot=True)
             return
         runtime = self._containers.engines.of(journal.engine)
-        alive = (
-            runtime is not None and (await runtime.inspect(journal.container)).alive and journal.phase in _HAS_PROCESS
-        )
+        alive = runtime is not None and (await runtime.inspect(journal.container)).alive and journal.phase in _HAS_PROCESS
         slot = await self._slot_of(journal)
         container = Container(paths, journal, slot)
+        if journal.phase is Phase.REVIVING:
+            await self._containers.put_out(journal)
+            container = await self._containers.note(container, phase=Phase.RUNNING)
         if alive and runtime is not None and journal.phase is Phase.CAPTURING and not self._exists(journal.snapshot):
             with contextlib.suppress(RoostError):  # the crash may have come before the freeze
                 await runtime.thaw(journal.container)
@@ -145,7 +150,7 @@ class NodeService:
         return await self._place(order, order.sandbox, "resume")
 
     async def pause(self, order: CaptureOrder) -> Captured:
-        async with self._order(order.sandbox):
+        async with self._order(order.sandbox, "pause"):
             if done := await self._already(order):
                 return done
             held = await self._capturable(order)
@@ -155,12 +160,13 @@ class NodeService:
                 await steps.do("note", _nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
                 captured = await self._captures.capture(steps, held.container, order, held.size, thaw=False)
                 steps.keep()
+            self._crash_point("pause.published")
             await self._note(held, phase=Phase.FROZEN, snapshot=order.snapshot)
             self._crash_point("pause.frozen")
             return captured
 
     async def snapshot(self, order: CaptureOrder) -> Captured:
-        async with self._order(order.sandbox):
+        async with self._order(order.sandbox, "snapshot"):
             if done := await self._already(order):
                 return done
             held = await self._capturable(order)
@@ -170,11 +176,13 @@ class NodeService:
                 await steps.do("note", _nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
                 captured = await self._captures.capture(steps, held.container, order, held.size, thaw=True)
                 steps.keep()
+            self._crash_point("snapshot.published")
             await self._note(held, phase=Phase.RUNNING, snapshot=None)
+            self._crash_point("snapshot.done")
             return captured
 
     async def kill(self, order: KillOrder) -> None:
-        async with self._order(order.sandbox):
+        async with self._order(order.sandbox, "kill"):
             held = self._held.get(order.sandbox)
             if held is None or held.container.journal.incarnation > order.incarnation:
                 return
@@ -186,6 +194,14 @@ class NodeService:
                 else:
                     await self._bury(order.sandbox, held)
             self._crash_point("kill.done")
+
+    async def set_egress(self, order: EgressOrder) -> None:
+        async with self._order(order.sandbox, "egress"):
+            held = self._held.get(order.sandbox)
+            if held is None or not held.alive or held.container.journal.incarnation != order.incarnation:
+                return
+            assert held.container.slot is not None
+            await self._containers.slots.set_egress(held.container.slot, order.egress)
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         paths = self._containers.volume.snapshot(snapshot)
@@ -212,9 +228,7 @@ class NodeService:
             surviving_disks=frozenset(
                 sandbox
                 for sandbox, held in self._held.items()
-                if not held.alive
-                and held.container.journal.phase is not Phase.ASLEEP
-                and held.container.paths.root.exists()
+                if not held.alive and held.container.journal.phase is not Phase.ASLEEP and held.container.paths.root.exists()
             ),
             memory_free_bytes=memory_free_bytes(),
             disk_free_bytes=free,
@@ -226,9 +240,7 @@ class NodeService:
         return self._departed
 
     def _manifests(self) -> frozenset[SnapshotId]:
-        return frozenset(
-            SnapshotId(path.parent.name) for path in self._containers.volume.snapshots.glob("*/manifest.json")
-        )
+        return frozenset(SnapshotId(path.parent.name) for path in self._containers.volume.snapshots.glob("*/manifest.json"))
 
     async def _presence(self, sandbox: SandboxId, held: _Held) -> Presence | None:
         container = held.container
@@ -254,7 +266,7 @@ class NodeService:
     # Placing: create and resume are one thing to a node
 
     async def _place(self, order: CreateOrder | ResumeOrder, sandbox: SandboxId, work: str) -> Placed:
-        async with self._order(sandbox):
+        async with self._order(sandbox, work):
             held = self._held.get(sandbox)
             if held is not None and held.alive:
                 journal = held.container.journal
@@ -300,13 +312,16 @@ class NodeService:
             subvolumes.join_group(paths.root, group)
 
         await to_thread.run_sync(rename)
+        assert warm.slot is not None
+        await self._containers.slots.set_egress(warm.slot, order.egress)
         await self._containers.engine_of(warm).thaw(warm.journal.container)
         return Container(paths, journal, warm.slot)
 
     async def _make(self, steps: Steps, order: CreateOrder | ResumeOrder, held: _Held | None) -> Container:
         kept_slot: Slot | None = None
+        in_place = isinstance(order, CreateOrder) and order.in_place and held is not None and held.container.paths.root.exists()
         if held is not None:
-            kept_slot = await self._clear(order.sandbox, held)
+            kept_slot = await self._clear(order.sandbox, held, keep_root=in_place)
             if kept_slot is not None and (order.cold or isinstance(order, CreateOrder)):
                 # A booted guest knows nothing of old connections: they must break, not meet a stranger.
                 await self._containers.slots.release(kept_slot)
@@ -317,29 +332,36 @@ class NodeService:
             source=order.source,
             size=order.size,
             cold=order.cold,
+            in_place=in_place,
             slot=kept_slot,
             sandbox=order.sandbox,
             incarnation=order.incarnation,
+            egress=order.egress,
         )
         if kept_slot is not None:
             await steps.do("kept slot", _nothing(), undo=lambda: self._lay_down_again(order, kept_slot))
         return await self._containers.make(steps, clone)
 
-    async def _clear(self, sandbox: SandboxId, held: _Held) -> Slot | None:
-        """An older incarnation's remains are gone; its slot is handed on."""
+    async def _clear(self, sandbox: SandboxId, held: _Held, *, keep_root: bool) -> Slot | None:
+        """An older incarnation's remains are gone, but for a root that is still wanted; its slot is handed on."""
         self._unwatch(held)
-        await self._containers.remove(held.container.paths, held.container.journal, keep_slot=True)
-        self._held.pop(sandbox, None)
-        return held.container.slot
+        slot, journal = held.container.slot, held.container.journal
+        if keep_root:
+            await self._containers.put_out(journal)
+            await self._note(held, slot=None)
+            held.container = replace(held.container, slot=None)
+        else:
+            await self._containers.remove(held.container.paths, journal, keep_slot=True)
+            self._held.pop(sandbox, None)
+        return slot
 
     async def _thaw_source(self, held: _Held, order: CreateOrder | ResumeOrder) -> Placed:
         """The pause had only just been finished: the source still stands there, frozen at exactly this snapshot."""
         container = held.container
-        await self._containers.engine_of(container).thaw(container.journal.container)
-        held.container = await self._containers.note(
-            container, phase=Phase.RUNNING, incarnation=order.incarnation, snapshot=None
-        )
         assert container.slot is not None
+        await self._containers.slots.set_egress(container.slot, order.egress)
+        await self._containers.engine_of(container).thaw(container.journal.container)
+        held.container = await self._containers.note(container, phase=Phase.RUNNING, incarnation=order.incarnation, snapshot=None)
         await self._introduce(container.slot, order)
         return self._placed(held.container, order)
 
@@ -385,6 +407,10 @@ class NodeService:
         await to_thread.run_sync(write)
         self._hold(order.sandbox, Container(paths, journal, slot), alive=False, size=order.size)
 
+    def _left_in_order(self, held: _Held) -> bool:
+        """Whether PID 1 ended because it was told to, inside: it leaves a mark. Anything else is a loss."""
+        return os.path.lexists(held.container.paths.root / ENDED_MARK)
+
     async def _bury(self, sandbox: SandboxId, held: _Held) -> None:
         await self._containers.remove(held.container.paths, held.container.journal, keep_slot=False)
         await to_thread.run_sync(subvolumes.drop_group, self._containers.volume.home, subvolumes.quota_group(sandbox))
@@ -395,10 +421,11 @@ class NodeService:
     # Small things
 
     @contextlib.asynccontextmanager
-    async def _order(self, sandbox: SandboxId) -> AsyncIterator[None]:
+    async def _order(self, sandbox: SandboxId, work: str) -> AsyncIterator[None]:
         lock = self._locks.setdefault(sandbox, anyio.Lock())
         with self._busy:
             async with lock:
+                self._crash_point(f"{work}.begin")
                 yield
 
     async def _already(self, order: CaptureOrder) -> Captured | None:
@@ -452,12 +479,23 @@ class NodeService:
 
     async def _watch(self, sandbox: SandboxId, held: _Held, scope: anyio.CancelScope) -> None:
         with scope:
-            await self._containers.engine_of(held.container).wait(held.container.journal.container)
+            await self._wait_for_end(held)
             held.alive = False
             journal = held.container.journal
             log.warning("a sandbox's process ended by itself", sandbox=sandbox, incarnation=journal.incarnation)
             with contextlib.suppress(anyio.ClosedResourceError):
-                self._departures.send_nowait(Departure(sandbox, journal.incarnation, "its process ended"))
+                in_order = self._left_in_order(held)
+                detail = "it was shut down from inside" if in_order else "its process ended unexpectedly"
+                self._departures.send_nowait(Departure(sandbox, journal.incarnation, detail, in_order=in_order))
+
+    async def _wait_for_end(self, held: _Held) -> None:
+        """Returns when the container's process has ended; until then its memory is guarded."""
+        runtime, name = self._containers.engine_of(held.container), held.container.journal.container
+        async with anyio.create_task_group() as tasks:
+            if alarm := alarm_for(self._containers.cgroup(name), held.size):
+                tasks.start_soon(MemoryGuard(runtime=runtime, container=name, alarm=alarm).run)
+            await runtime.wait(name)
+            tasks.cancel_scope.cancel()
 
 
 async def _nothing() -> None:

@@ -89,6 +89,7 @@ class Slots:
         self._network: IPv4Network | None = None
         self._mtu_bytes = wires.LARGEST_MTU_BYTES
         self._held: dict[int, SlotPlan] = {}
+        self._egress: dict[int, Egress] = {}  # as it was last set; of an adopted slot it is not known
         self._spares: deque[SlotPlan] = deque()
         self._free: deque[int] = deque()  # the longest free first: an address rests as long as it can
         self._spare_taken = anyio.Event()
@@ -130,6 +131,7 @@ class Slots:
         else:
             plan = await self._make()
         self._held[plan.index] = plan
+        self._egress[plan.index] = OPEN
         return _slot(plan)
 
     async def get(self, index: int) -> Slot:
@@ -144,6 +146,7 @@ class Slots:
     async def release(self, slot: Slot) -> None:
         """The slot is gone for good. May be repeated."""
         plan = self._held.pop(slot.index, None)
+        self._egress.pop(slot.index, None)
         if plan is not None:
             with anyio.CancelScope(shield=True):
                 await self._remove(plan)
@@ -153,6 +156,9 @@ class Slots:
         repeated.
         """
         plan = self._plan(slot.index)
+        if self._egress.get(plan.index) == egress:
+            return
+        self._egress.pop(plan.index, None)  # unknown until it is done
         ruleset = firewall.render_egress(self._dns, egress)
 
         def load() -> None:
@@ -160,6 +166,7 @@ class Slots:
             firewall.apply(ruleset, to=f"slot {plan.index}")
 
         await self._apart(load, f"change the egress of slot {plan.index}")
+        self._egress[plan.index] = egress
 
     async def counters(self, slot: Slot) -> Counters:
         """What went through the slot. Two small reads from the kernel's memory: nothing waits."""
@@ -212,6 +219,7 @@ class Slots:
     async def _sort_out(self, keep: set[int]) -> None:
         """Holds the slots to keep that are whole, removes every other trace, and knows which indices are free."""
         self._held.clear()
+        self._egress.clear()
         found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
         every = range(1, capacity(self.network) + 1)
         self._free = deque(index for index in every if index not in found)

@@ -50,9 +50,7 @@ class Steps:
     async def __aenter__(self) -> Steps:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
             return
         with anyio.CancelScope(shield=True):

@@ -155,9 +155,7 @@ def _make(call: int, target: Path, *, source: int, flags: int, group: int | None
         flags |= _QGROUP_INHERIT
     parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        arguments = struct.pack(
-            "=qQQQQQQ4040s", source, 0, flags, inherit_size, inherit_address, 0, 0, target.name.encode()
-        )
+        arguments = struct.pack("=qQQQQQQ4040s", source, 0, flags, inherit_size, inherit_address, 0, 0, target.name.encode())
         fcntl.ioctl(parent, call, bytearray(arguments))  # mutable: only such buffers may be this long
     except OSError as error:
         if group is not None and error.errno in (errno.EINVAL, errno.ENOTCONN):  # quotas are off

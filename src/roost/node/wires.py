@@ -52,6 +52,8 @@ _QUIET = {
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
 }
+# What listens on localhost, listens on ::1 as often as not: gVisor gives a guest the loopback addresses it finds here.
+_OWN_LOOPBACK = {"net/ipv6/conf/lo/disable_ipv6": "0"}
 _ROUTING = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/send_redirects": "0",
@@ -95,13 +97,14 @@ def make(plan: SlotPlan, ruleset: str, mtu_bytes: int) -> None:
     A failure leaves parts behind: `remove` takes them away.
     """
     with _open(_OWN_NETNS) as host, IPRoute() as host_netlink:
-        _unshare(plan.guest_netns, _QUIET)
+        _unshare(plan.guest_netns, {**_QUIET, **_OWN_LOOPBACK})
         with _open(_OWN_NETNS) as guest, IPRoute() as guest_netlink:
             _unshare(plan.router_netns, {**_QUIET, **_ROUTING})
             with IPRoute() as router_netlink:
                 _make_links(plan, router_netlink, (host, guest), mtu_bytes)
             firewall.apply(ruleset, to=f"slot {plan.index}")
             _silence_kernel(guest_netlink)
+            guest_netlink.link("set", index=_LOOPBACK_INDEX, state="up")
             _ready_guest(guest_netlink)
         _check(_libc.setns(host, _CLONE_NEWNET), "go back to the host's network namespace")
         _join_host(plan, host_netlink)

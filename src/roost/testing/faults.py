@@ -15,7 +15,18 @@ from roost.contracts.store import EventQuery, Query, R, Store, Transaction
 from roost.domain.events import Event
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.lifecycle import State
-from roost.domain.node import Captured, CaptureOrder, CreateOrder, Departure, KillOrder, NodeReport, Placed, ResumeOrder, Usage
+from roost.domain.node import (
+    Captured,
+    CaptureOrder,
+    CreateOrder,
+    Departure,
+    EgressOrder,
+    KillOrder,
+    NodeReport,
+    Placed,
+    ResumeOrder,
+    Usage,
+)
 from roost.domain.sandbox import Sandbox
 
 
@@ -30,10 +41,12 @@ class CrashPoint:
         self._on_crash = on_crash
 
     def come_to(self, name: str) -> None:
-        if name == self.name:
+        """Dies here if this is the point. A dead server does nothing more, whatever its last blocks still try."""
+        if name == self.name and not self.was_hit:
             self.was_hit = True
             self._on_crash()
-            raise ServerDied(name)
+        if self.was_hit:
+            raise ServerDied(self.name)
 
 
 class FrailNode:
@@ -72,6 +85,11 @@ class FrailNode:
         await self._node.kill(order)
         self._point.come_to("after kill")
 
+    async def set_egress(self, order: EgressOrder) -> None:
+        self._point.come_to("before set_egress")
+        await self._node.set_egress(order)
+        self._point.come_to("after set_egress")
+
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         self._point.come_to("before import_disk")
         captured = await self._node.import_disk(snapshot, root, template)
@@ -84,6 +102,7 @@ class FrailNode:
         self._point.come_to("after delete_snapshot")
 
     async def report(self) -> NodeReport:
+        self._point.come_to("report")
         return await self._node.report()
 
     def departures(self) -> AsyncIterator[Departure]:
@@ -106,9 +125,10 @@ class FrailStore:
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Transaction]:
         written: list[State] = []
+        self._point.come_to("transaction")
         async with self._store.transaction() as transaction:
             yield _Noting(transaction, written)
-            for state in written:
+            for state in written or ["nothing of a sandbox"]:
                 self._point.come_to(f"before commit {state}")
         for state in written:
             self._point.come_to(f"after commit {state}")

@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Node, Warmth
+from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import (
@@ -19,6 +20,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    EgressOrder,
     Identity,
     KillOrder,
     NodeReport,
@@ -43,6 +45,7 @@ class FakeGuest:
     alive: bool = True
     frozen: bool = False
     usage: Usage | None = None
+    egress: Egress = OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class FakeNode:
         self.disk_free_bytes = 50 * 1024**3
         self._clock = clock
         self._gates: list[Gate] = []
+        self._closed_gates: list[Gate] = []  # where somebody stands, or stood
         self._failures: list[tuple[str, SandboxId | None, Exception]] = []
         self._locks: dict[SandboxId, anyio.Lock] = {}
         self._last_address = 0
@@ -112,6 +116,13 @@ class FakeNode:
                 self.roots[sandbox] = guest.disk
         self.guests.clear()
 
+    def open_gates(self) -> None:
+        """Lets every order go on, and those that come."""
+        self._gates.clear()
+        for gate in self._closed_gates:
+            gate.open()
+        self._closed_gates.clear()
+
     def die(self) -> None:
         """The server dies: from now on a cancelled order undoes nothing, for nobody is there to do it."""
         self._server_is_dead = True
@@ -121,7 +132,7 @@ class FakeNode:
         self.close()
         self._server_is_dead = False
         self._locks.clear()
-        self._gates.clear()
+        self.open_gates()
         self._departed, self._departures = anyio.create_memory_object_stream[Departure](1000)
 
     def close(self) -> None:
@@ -158,7 +169,7 @@ class FakeNode:
             guest = self.guests.get(order.sandbox)
             if guest and guest.alive and not order.cold and (guest.frozen or guest.incarnation == order.incarnation):
                 await self._pass("resume", order.sandbox)
-                guest.frozen, guest.incarnation = False, order.incarnation
+                guest.frozen, guest.incarnation, guest.egress = False, order.incarnation, order.egress
                 return Placed(guest.address, cold=False)
             self.guests.pop(order.sandbox, None)
             return await self._clone("resume", order)
@@ -171,6 +182,13 @@ class FakeNode:
                 return
             self.guests.pop(order.sandbox, None)
             self.roots.pop(order.sandbox, None)
+
+    async def set_egress(self, order: EgressOrder) -> None:
+        async with self._order("set_egress", order.sandbox, order.incarnation):
+            await self._pass("set_egress", order.sandbox)
+            guest = self.guests.get(order.sandbox)
+            if guest and guest.alive and guest.incarnation == order.incarnation:
+                guest.egress = order.egress
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         await anyio.lowlevel.checkpoint()
@@ -218,6 +236,7 @@ class FakeNode:
         for gate in self._gates:
             if gate.point == point and gate.sandbox in (None, sandbox):
                 self._gates.remove(gate)
+                self._closed_gates.append(gate)
                 gate.reached.set()
                 await gate.opened.wait()
                 break
@@ -239,7 +258,7 @@ class FakeNode:
         self._last_address += 1
         address = f"198.18.{self._last_address // 250}.{self._last_address % 250 + 1}"
         self.guests[order.sandbox] = FakeGuest(
-            order.sandbox, order.incarnation, address, order.identity, disk=disk, memory=memory
+            order.sandbox, order.incarnation, address, order.identity, disk=disk, memory=memory, egress=order.egress
         )
         self.roots.pop(order.sandbox, None)
         lost = (left,) if order.cold and left else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from roost.contracts.runtime import Capabilities, Inspection
+from roost.contracts.runtime import Capabilities, GuestProcess, Inspection
 from roost.domain.errors import EngineFailed, SandboxLost
 
 _IMAGE = "checkpoint.img"
@@ -26,6 +26,7 @@ class FakeRuntime:
         self._capabilities = Capabilities(engine=engine, flags=("--fake",), memory=True, connections=False)
         self._containers: dict[str, _Container] = {}
 
+    @property
     def capabilities(self) -> Capabilities:
         return self._capabilities
 
@@ -64,8 +65,11 @@ class FakeRuntime:
         alive = found is not None and not found.ended.is_set()
         return Inspection(alive=alive, pid=None)
 
-    async def processes(self, container: str) -> tuple[str, ...]:
-        return ("agent",) if container in self._containers else ()
+    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
+        return (GuestProcess(1, "agent", 1 << 20),) if container in self._containers else ()
+
+    async def signal(self, container: str, pid: int, number: int) -> None:
+        self._living(container)
 
     async def wait(self, container: str) -> None:
         if found := self._containers.get(container):

@@ -7,6 +7,8 @@ import os
 import socket
 import sys
 
+from roost_agent import procfs
+
 _CA_FILE = "usr/local/share/ca-certificates/roost-node.crt"
 _CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 
@@ -57,8 +59,12 @@ class Machine:
             self.write(_CA_BUNDLE, f"{bundle.rstrip()}\n{certificates.strip()}\n")
 
     def add_entropy(self, seed: bytes) -> None:
-        with contextlib.suppress(OSError), open("/dev/urandom", "wb", buffering=0) as pool:
-            pool.write(seed)
+        with contextlib.suppress(OSError):
+            pool = os.open("/dev/urandom", os.O_WRONLY)
+            try:
+                os.write(pool, seed)
+            finally:
+                os.close(pool)
         # Only a generator that is loaded can have a state that a fork shares with its parent.
         generator = sys.modules.get("random")
         if generator is not None:
@@ -79,12 +85,16 @@ class Machine:
         """Make a file hold this, unless it does. A machine without the directory for it goes without."""
         if not self.writable or self._read(relative) == content:
             return
-        with contextlib.suppress(OSError), open(self.path(relative), "w", encoding="utf-8") as file:
-            file.write(content)
+        # Plain system calls, few of them: this is on the way of every create.
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self.path(relative), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            try:
+                os.write(descriptor, content.encode("utf-8", "surrogateescape"))
+            finally:
+                os.close(descriptor)
 
     def _read(self, relative: str) -> str:
         try:
-            with open(self.path(relative), encoding="utf-8", errors="surrogateescape") as file:
-                return file.read()
+            return procfs.read(self.path(relative)).decode("utf-8", "surrogateescape")
         except OSError:
             return ""

@@ -69,6 +69,7 @@ class Connection(asyncio.Protocol):
         self._on_gone: list[Callable[[], None]] = []
         self._interruption: Exception | None = None
         self._little_in_flight = False
+        self._farewell: asyncio.TimerHandle | None = None
         self._serving = True
         self.inbound = Inbound()
         self.current: Exchange | None = None
@@ -99,6 +100,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
+        if self._farewell is not None:
+            self._farewell.cancel()
         self.inbound.feed_eof(failed=True)
         self._drained.ring()
         self._tell_gone()
@@ -169,7 +172,8 @@ class Connection(asyncio.Protocol):
         self.stop()
         if not self.lost:
             self.transport.close()
-            asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
+            if self._farewell is None:
+                self._farewell = asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
 
     async def serve(self) -> None:
         """Answer requests until the connection ends."""
@@ -201,6 +205,8 @@ class Connection(asyncio.Protocol):
         if exchange.upgraded:
             return False
         exchange.finish()
+        if exchange.body.broken:
+            return False
         asked_for_body = exchange.body.before_first_read is None
         if asked_for_body and not await exchange.body.discard(DISCARD_BYTES):
             return False
@@ -324,8 +330,9 @@ class Exchange:
     def _head(self, status: int, headers: Headers) -> bytes:
         assert not self.head_sent, "one request, one answer"
         self.head_sent = True
-        if not self.body.done and self.body.before_first_read is not None:
-            self.keep_alive = False  # The client may or may not send the body it announced: only a close is clear.
+        if self.body.broken or (not self.body.done and self.body.before_first_read is not None):
+            # The client may or may not send the body it announced: only a close is clear.
+            self.keep_alive = False
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Unknown')}"]
         lines += [f"{name}: {value}" for name, value in headers]
         lines.append("Access-Control-Allow-Origin: *")

@@ -123,7 +123,7 @@ class Inbound:
 class Body:
     """The body of one request, read in pieces, whatever its framing."""
 
-    __slots__ = ("_chunked", "_inbound", "_left", "before_first_read", "done", "length")
+    __slots__ = ("_chunked", "_inbound", "_left", "before_first_read", "broken", "done", "length")
 
     def __init__(self, inbound: Inbound, head: Head) -> None:
         self._inbound = inbound
@@ -131,6 +131,8 @@ class Body:
         self._left = head.content_length
         # Set when the client waits to be asked for the body (Expect: 100-continue).
         self.before_first_read: Callable[[], None] | None = None
+        # Set once the framing makes no sense: where the next request begins cannot be known any more.
+        self.broken = False
         # None when only the end of the body tells.
         self.length: int | None = None if head.chunked else head.content_length
         self.done = not head.chunked and head.content_length == 0
@@ -140,6 +142,13 @@ class Body:
 
         Raises ClientGone when the connection ends first, HttpError 400 on malformed chunks.
         """
+        try:
+            return await self._read(at_most)
+        except HttpError:
+            self.broken = True
+            raise
+
+    async def _read(self, at_most: int) -> bytes:
         if self.done:
             return b""
         if self.before_first_read is not None:

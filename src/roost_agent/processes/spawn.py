@@ -10,8 +10,11 @@ import pty
 import struct
 import subprocess
 import termios
+from collections.abc import Callable
+from typing import Any
 
 from roost_agent.errors import RpcError
+from roost_agent.processes.impersonate import Impersonator
 from roost_agent.users import User
 
 # Commands are the first to go when memory runs out, the agent the last.
@@ -62,12 +65,14 @@ class Spawned:
         self.terminal = terminal
 
 
-def spawn(order: Order) -> Spawned:
+def spawn(order: Order, impersonator: Impersonator) -> Spawned:
     """Start it. Raises RpcError: `invalid_argument` when it cannot be run, `resource_exhausted` when nothing can."""
-    return _spawn_on_terminal(order, order.size) if order.size is not None else _spawn_on_pipes(order)
+    if order.size is not None:
+        return _spawn_on_terminal(order, order.size)
+    return _spawn_on_pipes(order, impersonator)
 
 
-def _spawn_on_pipes(order: Order) -> Spawned:
+def _spawn_on_pipes(order: Order, impersonator: Impersonator) -> Spawned:
     with contextlib.ExitStack() as undo:
         out_read, out_write = _pipe(undo)
         err_read, err_write = _pipe(undo)
@@ -76,7 +81,7 @@ def _spawn_on_pipes(order: Order) -> Spawned:
         else:
             in_read, in_write = os.open(os.devnull, os.O_RDONLY), None
             undo.callback(os.close, in_read)
-        pid = _start(order, (in_read, out_write, err_write))
+        pid = _start(order, lambda: _popen(order, (in_read, out_write, err_write), impersonator))
         for descriptor in (in_read, out_write, err_write):
             os.close(descriptor)
         undo.pop_all()
@@ -101,7 +106,7 @@ def _spawn_on_terminal(order: Order, size: tuple[int, int]) -> Spawned:
         with contextlib.suppress(OSError):  # Not root, or a filesystem that will not: the terminal works regardless.
             os.fchown(theirs, order.user.uid, -1)
             os.fchmod(theirs, 0o620)
-        pid = _start(order, (theirs, theirs, theirs), terminal=True)
+        pid = _start(order, lambda: _popen_on_terminal(order, theirs))
         os.close(theirs)
         undo.pop_all()
     os.set_blocking(ours, False)
@@ -127,26 +132,9 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def _start(order: Order, streams: tuple[int, int, int], *, terminal: bool = False) -> int:
-    user = order.user
-    switching = os.geteuid() == 0 and user.uid != 0
+def _start(order: Order, popen: Callable[[], subprocess.Popen[bytes]]) -> int:
     try:
-        child = subprocess.Popen(
-            [order.command, *order.arguments],
-            stdin=streams[0],
-            stdout=streams[1],
-            stderr=streams[2],
-            cwd=order.cwd,
-            env=order.environment,
-            start_new_session=True,
-            # Every descriptor of the agent closes on exec by itself; looking for them would cost more than the exec.
-            close_fds=False,
-            user=user.uid if switching else None,
-            group=user.gid if switching else None,
-            extra_groups=user.groups if switching else None,
-            # A session leader has to claim its terminal from within.
-            preexec_fn=_take_terminal if terminal else None,
-        )
+        child = popen()
     except OSError as failure:
         raise _explain(order, failure) from failure
     except (ValueError, subprocess.SubprocessError) as failure:
@@ -155,6 +143,40 @@ def _start(order: Order, streams: tuple[int, int, int], *, terminal: bool = Fals
     child.returncode = 0
     _make_ordinary(child.pid)
     return child.pid
+
+
+def _popen(order: Order, streams: tuple[int, int, int], impersonator: Impersonator) -> subprocess.Popen[bytes]:
+    """By vfork: nothing of the agent is copied."""
+    rights = impersonator.being(order.user) if impersonator.can_be(order.user) else contextlib.nullcontext()
+    with rights:
+        return subprocess.Popen[bytes](**_arguments(order, streams))
+
+
+def _popen_on_terminal(order: Order, terminal: int) -> subprocess.Popen[bytes]:
+    """By a full fork: a session leader has to claim its terminal from within."""
+    user = order.user
+    switching = os.geteuid() == 0 and user.uid != 0
+    return subprocess.Popen[bytes](
+        **_arguments(order, (terminal, terminal, terminal)),
+        user=user.uid if switching else None,
+        group=user.gid if switching else None,
+        extra_groups=user.groups if switching else None,
+        preexec_fn=_take_terminal,
+    )
+
+
+def _arguments(order: Order, streams: tuple[int, int, int]) -> dict[str, Any]:
+    return {
+        "args": [order.command, *order.arguments],
+        "stdin": streams[0],
+        "stdout": streams[1],
+        "stderr": streams[2],
+        "cwd": order.cwd,
+        "env": order.environment,
+        "start_new_session": True,
+        # Every descriptor of the agent closes on exec by itself; looking for them would cost more than the exec.
+        "close_fds": False,
+    }
 
 
 def _make_ordinary(pid: int) -> None:

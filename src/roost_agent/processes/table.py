@@ -9,6 +9,7 @@ import signal
 
 from roost_agent import fields
 from roost_agent.errors import RpcError
+from roost_agent.processes.impersonate import Impersonator
 from roost_agent.processes.process import Process
 from roost_agent.processes.ring import DEFAULT_CAPACITY_BYTES, Ring
 from roost_agent.processes.spawn import Order, spawn
@@ -26,6 +27,7 @@ class ProcessTable:
         self._by_pid: dict[int, Process] = {}
         self._ring_bytes = ring_bytes
         self._stall_s = stall_s
+        self._impersonator = Impersonator()
         self._is_init = os.getpid() == 1
 
     def watch_children(self) -> None:
@@ -35,7 +37,7 @@ class ProcessTable:
 
     def start(self, order: Order, tag: str | None = None) -> Process:
         """Raises RpcError when it cannot be started."""
-        process = Process(order, spawn(order), Ring(self._ring_bytes), tag, self._stall_s)
+        process = Process(order, spawn(order, self._impersonator), Ring(self._ring_bytes), tag, self._stall_s)
         self._by_pid[process.pid] = process
         process.over.add_done_callback(lambda _: self._forget_later(process))
         return process

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 import uvicorn
@@ -162,7 +163,15 @@ class World:
         """Lets everything else run until the condition holds."""
         with anyio.fail_after(PATIENCE_S):
             while not true():
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
+
+    async def stalls(self, count: Callable[[], int]) -> None:
+        """Until a count no longer grows, however often everybody else had a turn."""
+        quiet, last = 0, -1
+        with anyio.fail_after(PATIENCE_S):
+            while quiet < 500:
+                await anyio.lowlevel.checkpoint()
+                quiet, last = (quiet + 1, last) if count() == last else (0, count())
 
 
 def small_api() -> FastAPI:
@@ -222,10 +231,11 @@ async def make_world(limits: Limits) -> AsyncIterator[World]:
     state = ServerState()
     protocol: Any = config.http_protocol_class
     listener = socket.create_server(("127.0.0.1", 0))
-    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+    stack = AsyncExitStack()
+    world = World(listener.getsockname()[1], routes, clock, ledger, edge, state, stack, mishaps)
+    async with anyio.create_task_group() as tasks, stack:
         await tasks.start(edge.run)
         server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), sock=listener)
-        world = World(listener.getsockname()[1], routes, clock, ledger, edge, state, stack, mishaps)
         yield world
         server.close()
         tasks.cancel_scope.cancel()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import select
 import socket
 import struct
 import subprocess
@@ -185,9 +187,6 @@ def b64(content: bytes) -> str:
 
 def wait_gone(pid: int) -> None:
     """Return once a process that is not our child has ended (or fail), without polling."""
-    import os
-    import select
-
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Response
 from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.live import EventStreamResponse
 from roost.api.v1 import models, rendering
-from roost.api.v1.responses import errors
+from roost.api.v1.responses import errors, errors_beside_stream
 from roost.contracts.store import EventQuery
 from roost.domain.errors import Invalid
 from roost.domain.ids import SandboxId
@@ -34,6 +34,7 @@ async def list_(caller: Caller, use: Use, query: Annotated[models.EventQueryMode
 
 @router.get(
     "/stream",
+    status_code=200,
     operation_id="followEvents",
     summary="What happens, as it happens",
     response_class=EventStreamResponse,
@@ -42,7 +43,7 @@ async def list_(caller: Caller, use: Use, query: Annotated[models.EventQueryMode
             "description": "Server-sent events: `id` is the sequence, `event` the kind, `data` the event.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **errors(),
+        **errors_beside_stream(),
     },
 )
 async def follow(

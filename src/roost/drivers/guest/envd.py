@@ -23,6 +23,7 @@ AGENT_PORT = 49983
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.002, 0.1
 _OUTPUT_KEPT_BYTES = 64 << 10
 _ANSWER_LIMIT_S = 20.0
+_FLUSH_LIMIT_S = 120.0
 
 
 class Envd:
@@ -49,6 +50,9 @@ class Envd:
     async def before_checkpoint(self, address: str) -> None:
         await self._post(address, "/roost/before-checkpoint", {})
 
+    async def flush(self, address: str) -> None:
+        await self._post(address, "/roost/flush", {}, limit_s=_FLUSH_LIMIT_S)
+
     async def after_restore(self, address: str, identity: Identity) -> None:
         await self._post(address, "/roost/after-restore", _identity(identity) | {"wallClock": self._now()})
 
@@ -69,8 +73,8 @@ class Envd:
             raise GuestUnreachable(address, f"the agent refused to run a command: {answer[:200]!r}")
         return _outcome(address, answer)
 
-    async def _post(self, address: str, path: str, body: dict[str, Any]) -> None:
-        with _told(address, _ANSWER_LIMIT_S):
+    async def _post(self, address: str, path: str, body: dict[str, Any], *, limit_s: float = _ANSWER_LIMIT_S) -> None:
+        with _told(address, limit_s):
             status, answer = await self._request(
                 address, "POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"}
             )

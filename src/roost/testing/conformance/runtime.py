@@ -93,10 +93,20 @@ class RuntimeConformance:
 
     async def test_processes_of_a_running_container_are_told(self, bench: Bench) -> None:
         await bench.runtime.start("one", bench.bundle("one"))
-        assert await bench.runtime.processes("one")
+        first = (await bench.runtime.processes("one"))[0]
+        assert first.pid == 1
+        assert first.memory_bytes > 0
         await bench.runtime.kill("one")
         assert await bench.runtime.processes("one") == ()
 
     async def test_capabilities_do_not_change(self, bench: Bench) -> None:
-        assert bench.runtime.capabilities() == bench.runtime.capabilities()
-        assert bench.runtime.capabilities().memory
+        assert bench.runtime.capabilities == bench.runtime.capabilities
+        assert bench.runtime.capabilities.memory
+
+    async def test_a_signal_to_a_process_that_is_gone_is_none(self, bench: Bench) -> None:
+        await bench.runtime.start("one", bench.bundle("one"))
+        await bench.runtime.signal("one", 4711, 9)
+        assert (await bench.runtime.inspect("one")).alive
+        await bench.runtime.kill("one")
+        with pytest.raises(SandboxLost):
+            await bench.runtime.signal("one", 1, 9)

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from roost.contracts.runtime import Capabilities, Inspection
+from roost.contracts.runtime import Capabilities, GuestProcess, Inspection
 from roost.domain.errors import EngineFailed, SandboxLost
 from roost.drivers.runtime.gvisor import socket as control
 
@@ -45,6 +45,7 @@ class GVisor:
         self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
         self._capabilities = Capabilities(engine=f"gvisor {version}", flags=FLAGS, memory=True, connections=True)
 
+    @property
     def capabilities(self) -> Capabilities:
         return self._capabilities
 
@@ -92,12 +93,19 @@ class GVisor:
             return Inspection(alive=False, pid=None)
         return Inspection(alive=True, pid=pid)
 
-    async def processes(self, container: str) -> tuple[str, ...]:
+    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
         try:
-            listed = await self._call(container, "Processes", container)
+            dumped = await self._call(container, "ProcfsDump")
         except (SandboxLost, EngineFailed):
             return ()
-        return tuple(str(entry.get("cmd", "?")) for entry in listed or ())
+        return tuple(
+            GuestProcess(entry["status"]["pid"], " ".join(entry.get("args") or ()), entry["status"].get("vm_rss", 0) << 10)
+            for entry in dumped or ()
+        )
+
+    async def signal(self, container: str, pid: int, number: int) -> None:
+        with contextlib.suppress(EngineFailed):  # no such process any more
+            await self._call(container, "Signal", {"CID": container, "Signo": number, "PID": pid, "Mode": 0})
 
     async def wait(self, container: str) -> None:
         inspection = await self.inspect(container)

@@ -1,0 +1,45 @@
+"""`python -m bench [--quick]`: needs root and a set-up cache."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bench import cases
+from bench.raw import raw_engine
+from bench.report import Figure, save, show
+from bench.server import serving
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
+    parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
+    options = parser.parse_args()
+    rounds = 5 if options.quick else 20
+    figures: list[Figure] = []
+    with serving() as bench:
+        template = next(each for each in bench.roost.templates() if each.name == "base")
+        version = next(bench.settings.engines.iterdir()).name
+        with raw_engine(bench.settings.engines / version / "runsc", bench.settings.volume, template.snapshot) as raw:
+
+            def add(*measured: Figure) -> None:
+                figures.extend(measured)
+                show(list(measured))
+
+            add(cases.create_to_first_output(bench, raw, rounds))
+            add(cases.burst(bench, 16))
+            add(cases.execute(bench, raw, rounds * 2))
+            add(*cases.pause_and_resume(bench, raw, rounds, hog=False))
+            add(*cases.pause_and_resume(bench, raw, max(3, rounds // 4), hog=True))
+            add(cases.fork(bench, raw, max(2, rounds // 5), 8))
+            add(cases.wake_by_http(bench, rounds))
+        add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
+    print("\nAll of it:")
+    show(figures)
+    print(f"\n{save(figures, options.name)}")
+    return 1 if any(figure.verdict == "MISSED" for figure in figures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

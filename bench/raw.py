@@ -1,0 +1,90 @@
+"""The engine by its command line, on the template's own image: what the figures are compared with."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.archive.keys import SnapshotPaths
+from roost.domain.sandbox import Size
+from roost.drivers.runtime.gvisor.runtime import FLAGS
+from roost.node import subvolumes
+from roost.node.bundle import Place, relocate
+
+SIZE = Size()
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    runsc: Path
+    state: Path
+    work: Path  # on the volume
+    image: SnapshotPaths
+
+    def prepare(self) -> tuple[str, Path]:
+        """A container's name and bundle: root cloned, namespace made. Not part of any figure."""
+        name = f"raw{secrets.token_hex(4)}"
+        bundle = self.work / name
+        bundle.mkdir()
+        subvolumes.snapshot(self.image.root, bundle / "root", read_only=False)
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        spec = relocate(
+            json.loads(self.image.spec.read_bytes()),
+            Place(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE),
+        )
+        (bundle / "config.json").write_text(json.dumps(spec))
+        return name, bundle
+
+    def run(self, name: str, bundle: Path) -> float:
+        return self._timed("run", "-detach", f"-bundle={bundle}", name)
+
+    def restore(self, name: str, bundle: Path, image: Path) -> float:
+        return self._timed("restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", name)
+
+    def execute(self, name: str, *command: str) -> float:
+        return self._timed("exec", name, *command)
+
+    def checkpoint(self, name: str, into: Path) -> float:
+        """With its bytes on the disk afterwards, as a pause has them."""
+        into.mkdir()
+        started = time.perf_counter()
+        self._timed("checkpoint", "-leave-running", f"-image-path={into}", name)
+        for file in into.iterdir():
+            descriptor = os.open(file, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        return time.perf_counter() - started
+
+    def remove(self, name: str) -> None:
+        self._timed("delete", "-force", name)
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+        subvolumes.delete(self.work / name / "root")
+
+    def _timed(self, *words: str) -> float:
+        command = [str(self.runsc), f"--root={self.state}", *FLAGS, *words]
+        nothing = subprocess.DEVNULL
+        started = time.perf_counter()
+        subprocess.run(command, stdin=nothing, stdout=nothing, stderr=nothing, check=True)
+        return time.perf_counter() - started
+
+
+@contextmanager
+def raw_engine(runsc: Path, volume: Path, template_snapshot: str) -> Iterator[Raw]:
+    work = volume / "bench"
+    work.mkdir()
+    state = Path(f"/run/roost-bench-{secrets.token_hex(3)}")
+    raw = Raw(runsc, state, work, SnapshotPaths(volume / "snapshots" / template_snapshot))
+    try:
+        yield raw
+    finally:
+        subprocess.run(["umount", state / "null-netns"], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(["rm", "-rf", work, state], check=True)
+        for root in Path("/sys/fs/cgroup").glob("**/roost-bench"):
+            root.rmdir()

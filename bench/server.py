@@ -1,0 +1,51 @@
+"""A real server on a home of its own, gone with everything of it afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.client.roost import Roost
+from roost.settings import Settings
+
+WARM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the cases work with."""
+
+    settings: Settings
+    roost: Roost
+    pid: int
+
+
+@contextmanager
+def serving() -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="roost-bench-", dir="/var/tmp") as folder:
+        home = Path(folder) / "home"
+        environment = {**os.environ, "ROOST_HOME": str(home), "ROOST_PORT": "0", "ROOST_WARM_POOL": str(WARM)}
+        environment.pop("ROOST_URL", None)
+        environment.pop("ROOST_API_KEY", None)
+        _roost(environment, "up", "--detach")
+        try:
+            record = json.loads((home / "server.json").read_text())
+            key = (home / "key").read_text().strip()
+            with Roost(record["url"], key) as roost:
+                yield Bench(Settings.load(home=home), roost, record["pid"])
+                for sandbox in list(roost.sandboxes()):
+                    if sandbox.state != "dead":
+                        roost.get(sandbox.id).kill()
+        finally:
+            _roost(environment, "down", "--all")
+
+
+def _roost(environment: dict[str, str], *words: str) -> None:
+    subprocess.run([sys.executable, "-m", "roost.cli.main", *words], env=environment, check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,89 @@
+"""Templates: what there is. Building them over E2B's API is not there yet: see `absent`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
+
+from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.e2b import names, rendering
+from roost.api.e2b.models import Ref
+from roost.api.v1.rendering import timestamp
+from roost.control.checks import check_limit
+from roost.domain.errors import Forbidden, Invalid, SnapshotNotFound, TemplateNotFound
+from roost.domain.snapshot import Snapshot
+from roost.domain.template import Template
+
+router = APIRouter(tags=["templates"], route_class=KeyedRoute)
+
+
+@router.get("/templates", operation_id="listTemplates")
+async def list_(caller: Caller, use: Use) -> JSONResponse:
+    return JSONResponse([rendering.template(record) for record in await use.templates.list(caller.team)])
+
+
+@router.get("/default-templates", operation_id="listDefaultTemplates")
+async def list_built_in(caller: Caller, use: Use) -> JSONResponse:
+    found = await use.templates.list(caller.team)
+    return JSONResponse([rendering.template(record) for record in found if record.team is None])
+
+
+@router.get("/v2/templates", operation_id="listTemplatesV2")
+async def list_v2(
+    caller: Caller, use: Use, limit: int = 100, next_token: Annotated[str | None, Query(alias="nextToken")] = None
+) -> JSONResponse:
+    """By name. The token is the name of the last one on the page before."""
+    check_limit(limit)
+    found = [record for record in await use.templates.list(caller.team) if record.name > (next_token or "")]
+    headers = {"X-Next-Token": found[limit - 1].name} if len(found) > limit else None
+    return JSONResponse([rendering.template(record) for record in found[:limit]], headers=headers)
+
+
+@router.get("/templates/aliases/{alias}", operation_id="getTemplateByAlias")
+async def by_alias(caller: Caller, use: Use, alias: Ref) -> JSONResponse:
+    found = await _find(caller, use, alias)
+    if isinstance(found, Template):
+        return JSONResponse({"templateID": found.id, "public": found.team is None})
+    return JSONResponse({"templateID": found.id, "public": False})
+
+
+@router.get("/templates/{ref}/tags", operation_id="listTemplateTags")
+async def tags(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
+    found = await _find(caller, use, ref)
+    snapshot = found.snapshot if isinstance(found, Template) else found.id
+    tag = names.DEFAULT_TAG if isinstance(found, Template) or not found.name else names.from_ours(found.name).tag
+    return JSONResponse([{"tag": tag, "buildID": rendering.build_id(snapshot), "createdAt": timestamp(found.created_at)}])
+
+
+@router.get("/templates/{ref}", operation_id="getTemplate")
+async def get(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
+    name = names.parse(ref, caller.team)
+    return JSONResponse(rendering.template_with_builds(await use.templates.get(caller.team, name.alias)))
+
+
+@router.delete("/templates/{ref}", status_code=204, operation_id="deleteTemplate")
+async def delete(caller: Caller, use: Use, ref: Ref) -> Response:
+    """Deletes a snapshot. Templates that came with the server stay."""
+    found = await _find(caller, use, ref)
+    if isinstance(found, Template):
+        raise Forbidden("template_built_in", f"The template {found.name!r} belongs to the server and stays.", template=found.id)
+    await use.snapshots.delete(caller.team, found.id)
+    return Response(status_code=204)
+
+
+async def _find(caller: Caller, use: Use, ref: str) -> Template | Snapshot:
+    """Raises TemplateNotFound."""
+    name = names.parse(ref, caller.team)
+    if not name.alias:
+        raise Invalid("name_invalid", f"{ref!r} is no template's name.", name=ref)
+    if name.tag == names.DEFAULT_TAG:
+        try:
+            return await use.templates.get(caller.team, name.alias)
+        except TemplateNotFound:
+            pass
+    try:
+        return await use.snapshots.get(caller.team, name.ours)
+    except SnapshotNotFound as error:
+        raise TemplateNotFound(ref) from error

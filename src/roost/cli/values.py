@@ -1,0 +1,32 @@
+"""What people write on a command line, as values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from roost.domain.errors import Invalid
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+
+
+def seconds(text: str | None) -> float | None:
+    """`90`, `90s`, `15m`, `2h`, `1d`. Raises Invalid for anything else."""
+    if text is None:
+        return None
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise Invalid("invalid", f"{text!r} is no length of time. Write 90, 90s, 15m, 2h or 1d.", value=text)
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def pairs(texts: Iterable[str] | None, what: str) -> dict[str, str]:
+    """`KEY=VALUE` words as a mapping. Raises Invalid for one without `=`."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise Invalid("invalid", f"{text!r} is no {what}. Write KEY=VALUE.", value=text)
+        found[key] = value
+    return found

@@ -1,0 +1,188 @@
+"""Out of memory inside a sandbox kills one process inside it, not the sandbox.
+
+Left alone, the kernel's killer takes the largest process of the cgroup, and that is the engine itself: the whole machine of an
+agent would be gone because of one greedy command. So the node hears of it first. On cgroup v1 the killer is off and the node
+is told when an allocation has to wait; it lends a little memory, has the guest's largest process killed, and takes the loan
+back. On v2 it is told when the soft limit holds allocations up, which comes before the hard one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+import structlog
+
+from roost.contracts.runtime import Runtime
+from roost.domain.errors import RoostError
+from roost.domain.sandbox import Size
+from roost.node.meter import CGROUPS
+
+LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
+_RELIEF_LIMIT_S = 2.0
+_FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
+_IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
+
+log = structlog.get_logger(__name__)
+
+
+class Alarm(Protocol):
+    """Rings when a container is out of memory."""
+
+    def is_out(self) -> bool: ...
+    def lend(self) -> None: ...
+    def take_back(self) -> bool: ...
+    def listen(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]: ...
+
+
+class MemoryGuard:
+    """Watches one container. `killed` is called with the command that had to end."""
+
+    def __init__(self, *, runtime: Runtime, container: str, alarm: Alarm) -> None:
+        self._runtime = runtime
+        self._container = container
+        self._alarm = alarm
+
+    async def run(self) -> None:
+        """Guards until cancelled or the container is gone."""
+        try:
+            async with self._alarm.listen() as rung:
+                while True:
+                    await rung.wait()
+                    rung.clear()
+                    while self._alarm.is_out() and await self._relieve():
+                        pass
+        except (RoostError, OSError) as error:
+            log.info("no longer guarding memory", container=self._container, reason=str(error))
+
+    async def _relieve(self) -> bool:
+        """One process less. False when there is none but the agent: then the kernel may have its way."""
+        self._alarm.lend()
+        await self._runtime.freeze(self._container)
+        try:
+            listed = await self._runtime.processes(self._container)
+            victim = max((each for each in listed if each.pid != 1), key=lambda each: each.memory_bytes, default=None)
+            if victim is not None:
+                await self._runtime.signal(self._container, victim.pid, signal.SIGKILL)
+        finally:
+            await self._runtime.thaw(self._container)
+        if victim is None:
+            return False
+        log.warning(
+            "out of memory: killed the largest process",
+            container=self._container,
+            command=victim.command[:200],
+            memory_mb=victim.memory_bytes >> 20,
+        )
+        with anyio.move_on_after(_RELIEF_LIMIT_S):
+            while not self._alarm.take_back():  # noqa: ASYNC110  memory comes back when the engine gives it up: nothing tells
+                await anyio.sleep(0.02)
+        return True
+
+
+def alarm_for(cgroup: str, size: Size, cgroups: Path = CGROUPS) -> Alarm | None:
+    """The alarm of a container's cgroup; None where its memory has no limit."""
+    if not size.memory_mb:
+        return None
+    limit = size.memory_mb << 20
+    if (cgroups / "cgroup.controllers").exists():
+        return UnifiedAlarm(cgroups / cgroup.lstrip("/"), limit)
+    return SplitAlarm(cgroups / "memory" / cgroup.lstrip("/"), limit)
+
+
+class SplitAlarm:
+    """cgroup v1: the killer is off, allocations wait, and an eventfd tells."""
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+
+    def is_out(self) -> bool:
+        return "under_oom 1" in (self._folder / "memory.oom_control").read_text()
+
+    def lend(self) -> None:
+        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + LOAN_BYTES))
+
+    def take_back(self) -> bool:
+        try:
+            (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes))
+        except OSError:
+            return False  # more than that is in use still
+        return True
+
+    @contextlib.asynccontextmanager
+    async def listen(self) -> AsyncIterator[asyncio.Event]:
+        rung = asyncio.Event()
+        bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            with (self._folder / "memory.oom_control").open() as control:
+                (self._folder / "cgroup.event_control").write_text(f"{bell} {control.fileno()}")
+            (self._folder / "memory.oom_control").write_text("1")
+            with _reading(bell, rung):
+                yield rung
+        finally:
+            os.close(bell)
+            # Nobody listens any more: better the kernel's killer than waiting for ever.
+            with contextlib.suppress(OSError):
+                (self._folder / "memory.oom_control").write_text("0")
+
+
+class UnifiedAlarm:
+    """cgroup v2: above the soft limit allocations are slowed and `memory.events` changes."""
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+
+    def is_out(self) -> bool:
+        figures = dict(line.split() for line in (self._folder / "memory.stat").read_text().splitlines())
+        held = int(figures.get("anon", 0)) + int(figures.get("shmem", 0))
+        return held >= self._limit_bytes * _FULL_SHARE
+
+    def lend(self) -> None:
+        (self._folder / "memory.high").write_text("max")
+
+    def take_back(self) -> bool:
+        if self.is_out():
+            return False
+        (self._folder / "memory.high").write_text(str(self._limit_bytes))
+        return True
+
+    @contextlib.asynccontextmanager
+    async def listen(self) -> AsyncIterator[asyncio.Event]:
+        rung = asyncio.Event()
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.inotify_init1(_IN_NONBLOCK_CLOEXEC)
+        if watch < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        try:
+            if libc.inotify_add_watch(watch, os.fsencode(self._folder / "memory.events"), _IN_MODIFY) < 0:
+                raise OSError(ctypes.get_errno(), "inotify_add_watch")
+            (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES))
+            (self._folder / "memory.high").write_text(str(self._limit_bytes))
+            with _reading(watch, rung):
+                yield rung
+        finally:
+            os.close(watch)
+
+
+@contextlib.contextmanager
+def _reading(descriptor: int, rung: asyncio.Event) -> Iterator[None]:
+    def ring() -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(descriptor, 4096)
+        rung.set()
+
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, ring)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)

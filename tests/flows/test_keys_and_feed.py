@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from roost.contracts.store import EventQuery
+from roost.domain.errors import Invalid, NotFound, Unauthenticated
+from roost.domain.events import Event, EventKind
+from roost.domain.ids import TeamId
+from roost.domain.team import DEFAULT_TEAM, ApiKey
+from tests.flows.world import TEAM, Roost
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_first_key_is_made_once_and_shown_once(roost: Roost) -> None:
+    secret = await roost.keys.ensure_first()
+    assert secret is not None
+    assert await roost.keys.ensure_first() is None
+    assert (await roost.keys.identify(secret)).team == DEFAULT_TEAM
+    [key] = await roost.keys.list(TEAM)
+    assert secret not in repr(key) and key.hint == secret[-4:]
+
+
+async def test_a_revoked_key_opens_nothing_from_then_on(roost: Roost) -> None:
+    key, secret = await roost.keys.create(TEAM, "ci")
+    principal = await roost.keys.identify(secret)
+    assert (principal.team, principal.key) == (TEAM, key.id)
+    await roost.keys.identify(secret)
+    with pytest.raises(NotFound):
+        await roost.keys.revoke(TeamId("others"), key.id)
+    await roost.keys.revoke(TEAM, key.id)
+    with pytest.raises(Unauthenticated):
+        await roost.keys.identify(secret)
+    with pytest.raises(NotFound):
+        await roost.keys.revoke(TEAM, key.id)
+
+
+@pytest.mark.parametrize("credential", ["", "e2b_" + "0" * 40, "x" * 10_000, "ключ"])
+async def test_what_is_no_key_is_refused(roost: Roost, credential: str) -> None:
+    with pytest.raises(Unauthenticated):
+        await roost.keys.identify(credential)
+
+
+async def test_a_key_made_by_somebody_else_works_at_once(roost: Roost) -> None:
+    key, secret = await roost.keys.create(TEAM, "a")
+    async with roost.ground.store.transaction() as transaction:
+        await transaction.delete(ApiKey, key.id)
+    with pytest.raises(Unauthenticated):
+        await roost.keys.identify(secret)
+    async with roost.ground.store.transaction() as transaction:
+        await transaction.put(key, expect_revision=None)
+    assert (await roost.keys.identify(secret)).key == key.id
+    with pytest.raises(Invalid):
+        await roost.keys.create(TEAM, "")
+
+
+async def _append(roost: Roost, count: int, team: TeamId = TEAM) -> None:
+    for number in range(count):
+        async with roost.ground.store.transaction() as transaction:
+            await transaction.append(Event(EventKind.UPDATED, team, 1.0, facts={"n": number}))
+
+
+async def test_the_live_feed_has_no_gap_and_no_double(roost: Roost) -> None:
+    start = await roost.feed.newest()
+    await _append(roost, 150)
+    seen: list[int] = []
+    enough = anyio.Event()
+
+    async def read() -> None:
+        async for event in roost.feed.follow(TEAM, EventQuery(after=start)):
+            seen.append(event.sequence)
+            if len(seen) == 400:
+                enough.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await _append(roost, 100, TeamId("others"))
+        await _append(roost, 250)
+        with anyio.fail_after(10):
+            await enough.wait()
+        group.cancel_scope.cancel()
+    mine = [event.sequence for event in await roost.ground.events() if event.team == TEAM and event.sequence > start]
+    assert seen == mine
+
+
+async def test_a_reader_can_go_on_where_it_left_off(roost: Roost) -> None:
+    start = await roost.feed.newest()
+    await _append(roost, 10)
+    events = await roost.feed.list(TEAM, EventQuery(after=start, limit=100))
+    followed: list[int] = []
+    async for event in roost.feed.follow(TEAM, EventQuery(after=events[4].sequence)):
+        followed.append(event.sequence)
+        if len(followed) == 5:
+            break
+    assert followed == [event.sequence for event in events[5:]]
+    with pytest.raises(Invalid):
+        await roost.feed.list(TEAM, EventQuery(limit=1000))
+
+
+async def test_the_feed_can_be_about_one_sandbox_and_some_kinds(roost: Roost) -> None:
+    first, second = await roost.sandbox(), await roost.sandbox()
+    await roost.power.pause(TEAM, first.id)
+    await roost.power.pause(TEAM, second.id)
+    about = await roost.feed.list(TEAM, EventQuery(sandbox=first.id, kinds=(EventKind.PAUSED,)))
+    assert [(event.sandbox, event.kind) for event in about] == [(first.id, EventKind.PAUSED)]
+    assert await roost.feed.list(TeamId("others"), EventQuery(sandbox=first.id)) == ()

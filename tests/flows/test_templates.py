@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound
+from roost.domain.events import EventKind
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind, Purpose
+from roost.domain.template import Recipe
+from tests.flows.test_meetings import Asked
+from tests.flows.world import BASE, TEAM, Ground, Roost, serving
+
+pytestmark = pytest.mark.anyio
+ROOT = Path("root.tar")
+WEB = Recipe(
+    name="web",
+    digest="w1",
+    size=Size(cpus=1),
+    user="dev",
+    workdir="/srv/it's",
+    env={"A": "1"},
+    run=("one", "two"),
+    start="nginx -g 'daemon off;'",
+    ready="curl -f localhost",
+)
+
+
+async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) -> None:
+    roost.ground.guest.ran.clear()
+    said: list[str] = []
+    template = await roost.templates.build(WEB, ROOT, said.append)
+    users, commands = zip(*roost.ground.guest.ran, strict=True)
+    assert users == ("root", "root", "dev", "dev")
+    assert (commands[0], commands[1], commands[3]) == ("one", "two", "curl -f localhost")
+    assert "nohup setsid" in commands[2] and commands[2].endswith("&")
+    assert said == [
+        "importing the root filesystem",
+        "booting",
+        "one",
+        "two",
+        "starting nginx -g 'daemon off;'",
+        "waiting until it is ready",
+        "taking the snapshot",
+    ]
+    [entry] = [entry for entry in await roost.ground.snapshots() if entry.id == template.snapshot]
+    assert (entry.purpose, entry.kind) == (Purpose.TEMPLATE, Kind.MEMORY)
+    assert [each.name for each in await roost.templates.list(TEAM)] == ["base", "web"]
+    assert await roost.templates.get(TEAM, "web") == await roost.templates.get(TEAM, template.id) == template
+    assert (await roost.ground.events(EventKind.TEMPLATE_BUILT))[-1].facts["template"] == "web"
+    assert roost.ground.node.warm.keys() == {template.snapshot, (await roost.templates.get(TEAM, "base")).snapshot}
+    await roost.ground.check_invariants()
+
+    sandbox = await roost.sandbox(template="web", env={"B": "2"})
+    identity = roost.guest(sandbox).identity
+    assert (identity.user, identity.workdir, identity.env) == ("dev", "/srv/it's", {"A": "1", "B": "2"})
+    assert sandbox.size == Size(cpus=1)
+
+
+async def test_the_start_command_survives_any_quoting(roost: Roost, tmp_path: Path) -> None:
+    work = tmp_path / "it's here"
+    work.mkdir()
+    recipe = replace(WEB, workdir=str(work), start="""printf '%s' "$PWD" > "where it's" """)
+    await roost.templates.build(recipe, ROOT)
+    command = roost.ground.guest.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert (work / "where it's").read_text() == str(work)
+
+
+async def test_ready_is_asked_until_it_is(roost: Roost) -> None:
+    roost.ground.guest.answers["curl -f localhost"] = [(7, "refused")] * 3
+    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+
+    async def has_asked() -> bool:
+        roost.ground.clock.advance(0.5)
+        return built.answer is not None
+
+    await roost.ground.until(has_asked)
+    assert roost.ground.guest.ran.count(("dev", "curl -f localhost")) == 4
+
+
+async def test_a_template_that_never_gets_ready_fails(roost: Roost) -> None:
+    roost.ground.guest.answers["curl -f localhost"] = [(7, "refused")] * 100
+    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+
+    async def has_failed() -> bool:
+        roost.ground.clock.advance(30)
+        return built.error is not None
+
+    await roost.ground.until(has_failed)
+    assert isinstance(built.error, TemplateBuildFailed)
+    await roost.ground.check_invariants()
+
+
+async def test_a_failing_step_says_which_and_what_and_leaves_the_one_before(roost: Roost) -> None:
+    before = await roost.templates.get(TEAM, "base")
+    roost.ground.guest.answers["apt-get install -y git"] = [(100, "E: no network")]
+    with pytest.raises(TemplateBuildFailed, match="no network") as failed:
+        await roost.templates.build(replace(BASE, digest="d2"), ROOT)
+    assert failed.value.facts["exit_code"] == 100
+    assert await roost.templates.get(TEAM, "base") == before
+    await roost.ground.check_invariants()
+
+
+@pytest.mark.parametrize("point", ["import", "create", "snapshot"])
+async def test_a_node_that_fails_leaves_nothing_behind(roost: Roost, point: str) -> None:
+    roost.ground.node.fail(point, EngineFailed(point, "no"))
+    with pytest.raises(EngineFailed):
+        await roost.templates.build(WEB, ROOT)
+    with pytest.raises(TemplateNotFound):
+        await roost.templates.get(TEAM, "web")
+    await roost.ground.check_invariants()
+
+
+async def test_ensure_builds_only_what_changed_or_is_missing(roost: Roost) -> None:
+    ran = roost.ground.guest.ran
+    ran.clear()
+    first = await roost.templates.ensure(BASE, ROOT)
+    assert ran == [], "it is there and was made from this recipe"
+    second = await roost.templates.ensure(replace(BASE, digest="d2"), ROOT)
+    assert ran and second.id == first.id and second.snapshot != first.snapshot
+    assert first.snapshot not in roost.ground.node.images, "nobody needs the one before"
+    del roost.ground.node.images[second.snapshot]
+    third = await roost.templates.ensure(replace(BASE, digest="d2"), ROOT)
+    assert third.snapshot in roost.ground.node.images
+    await roost.ground.check_invariants()
+
+
+async def test_the_keeper_leaves_a_building_site_alone(roost: Roost) -> None:
+    node = roost.ground.node
+    gate = node.gate("snapshot")
+    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+    await gate.reached.wait()
+    orders = len(node.orders)
+    roost.ground.clock.advance(601)
+    for _ in range(50):
+        await roost.ground.records()
+    assert node.orders[orders:] == []
+    assert len(node.guests) == 1
+    gate.open()
+    assert (await built.done()).answer.name == "web"
+
+
+async def test_a_server_that_stops_while_building_clears_the_site(ground: Ground) -> None:
+    async with serving(ground) as roost:
+        gate = ground.node.gate("snapshot")
+        Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+        await gate.reached.wait()
+    await ground.check_invariants()

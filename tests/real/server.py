@@ -1,0 +1,231 @@
+"""A real server in a process of its own, on a home of its own: started, killed, started again, and cleared away without a
+trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from roost.client import Roost, Sandbox, SandboxRecord
+from roost.domain.lifecycle import MOVING
+from roost.settings import RUN, instance_of
+from roost.setup.commands import Commands
+from roost.setup.volume import unmount_volume
+
+REPOSITORY = Path(__file__).parents[2]
+STARTS_WITHIN_S = 180.0
+ENDS_WITHIN_S = 60.0
+SETTLES_WITHIN_S = 60.0
+VOLUME_GB = 8
+DOMAIN = "roost.localhost"
+
+
+@dataclass(slots=True)
+class Server:
+    """Several lives of a server on one home. `roost` talks to the one that lives now."""
+
+    home: Path
+    url: str = ""
+    key: str = ""
+    _process: subprocess.Popen[bytes] | None = None
+    _clients: list[Roost] = field(default_factory=list)
+
+    @property
+    def instance(self) -> str:
+        return instance_of(self.home)
+
+    @property
+    def volume(self) -> Path:
+        return self.home / "volume"
+
+    @property
+    def run_dir(self) -> Path:
+        return RUN / self.instance
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server runs"
+        return self._process.pid
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def network(self) -> IPv4Network:
+        """The address range that this Roost has taken."""
+        for lease in (RUN / "networks").glob("*_*"):
+            if lease.read_text().strip() == self.instance:
+                return IPv4Network(lease.name.replace("_", "/"))
+        raise AssertionError(f"{self.instance} has no address range")
+
+    @property
+    def roost(self) -> Roost:
+        if not self._clients:
+            self._clients.append(Roost(self.url, self.key))
+        return self._clients[0]
+
+    def host(self, sandbox: Sandbox, port: int) -> str:
+        """The name under which a port of a sandbox is reached."""
+        return f"{port}-{sandbox.id}.{DOMAIN}"
+
+    def start(self, *, dies_at: str | None = None, **settings: object) -> None:
+        """Returns when it serves. With `dies_at` it kills itself with -9 when it first comes to that step. Settings are as in
+        roost.toml."""
+        assert self._process is None, "one server per home"
+        reader, writer = os.pipe()
+        options = ("--home", str(self.home), "--port", "0", "--ready-fd", str(writer))
+        words = ["-m", "roost.cli.main", "up", *options]
+        if dies_at is not None:
+            words = ["-m", "tests.real.doomed", dies_at, str(self.home), str(writer)]
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *words],
+                cwd=REPOSITORY,
+                env=_environment(settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(writer,),
+            )
+        os.close(writer)
+        try:
+            ready, _, _ = select.select([reader], [], [], STARTS_WITHIN_S)
+            told = os.read(reader, 65536) if ready else b""
+        finally:
+            os.close(reader)
+        if not told:
+            self.kill()
+            raise AssertionError(f"the server did not start:\n{self.log_tail()}")
+        info = json.loads(told)
+        self.url, self.key = info["url"], info["key"]
+
+    def kill(self) -> None:
+        """-9: it has no time for last words."""
+        assert self._process is not None
+        self._process.kill()
+        self._ended()
+
+    def stop(self) -> None:
+        """As `roost down`: it ends in order, and its sandboxes live on."""
+        assert self._process is not None
+        self._process.terminate()
+        code = self._ended()
+        assert code == 0, f"the server ended with {code}:\n{self.log_tail()}"
+
+    def wait_until_dead(self) -> None:
+        """It was started to die, and does."""
+        code = self._ended()
+        assert code == -signal.SIGKILL, f"the server did not come to the step it was to die at ({code}):\n{self.log_tail()}"
+
+    def restart(self, **settings: object) -> None:
+        self.kill()
+        self.start(**settings)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def log_tail(self, size: int = 6000) -> str:
+        return (self.home / "server.log").read_text(errors="replace")[-size:]
+
+    def clear(self) -> None:
+        """Nothing of it is left: sandboxes, server, mount, home. Whatever state a test left it in."""
+        if self._process is not None and not self.is_running:
+            self._ended()
+        if self._process is None:
+            self.start()
+        for record in list(self.roost.sandboxes()):
+            if record.state != "dead":
+                self.roost.get(record.id).kill()
+        self.stop()
+        unmount_volume(self.home, Commands())
+        shutil.rmtree(self.home)
+
+    def _ended(self) -> int:
+        assert self._process is not None
+        try:
+            return self._process.wait(ENDS_WITHIN_S)
+        finally:
+            if self._process.poll() is not None:
+                self._process = None
+            while self._clients:
+                self._clients.pop().close()
+
+
+def _environment(settings: dict[str, object]) -> dict[str, str]:
+    """Ours, without what the machine's owner set for a Roost of theirs (but the cache, which is shared)."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOST_") or name == "ROOST_CACHE"}
+    given = {f"ROOST_{name.upper()}": str(value) for name, value in settings.items()}
+    return {**kept, "ROOST_VOLUME_SIZE_GB": str(VOLUME_GB), "ROOST_DOMAIN": DOMAIN, **given}
+
+
+@contextmanager
+def serving(home: Path, **settings: object) -> Iterator[Server]:
+    """A server on a fresh home. Afterwards nothing of it is left on the machine."""
+    server = Server(home)
+    try:
+        server.start(**settings)
+    except BaseException:
+        unmount_volume(home, Commands())
+        raise
+    try:
+        yield server
+    finally:
+        server.clear()
+
+
+@contextmanager
+def sandbox_of(server: Server, **request: object) -> Iterator[Sandbox]:
+    """A sandbox that is killed afterwards, by whatever server lives then."""
+    sandbox = server.roost.create(**request)
+    try:
+        yield sandbox
+    finally:
+        if server.is_running:
+            server.roost.get(sandbox.id).kill()
+
+
+def settled(server: Server, sandbox: str) -> SandboxRecord:
+    """The record once no move is under way. The move's end writes an event, so each event is a reason to look again."""
+    record = server.roost.get(sandbox).record
+    if record.state not in MOVING:
+        return record
+    deadline = time.monotonic() + SETTLES_WITHIN_S
+    for _ in server.roost.follow_events(after=0, sandbox=sandbox):
+        record = server.roost.get(sandbox).record
+        if record.state not in MOVING:
+            return record
+        assert time.monotonic() < deadline, f"{sandbox} is still {record.state}:\n{server.log_tail()}"
+    raise AssertionError("the event stream ended")
+
+
+def eventually(check: Callable[[], None], within_s: float = 30.0) -> None:
+    """For what nobody tells of: things that go away behind an answer. Raises what `check` raised last."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            return check()
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
+
+
+def said(sandbox: Sandbox, command: str, **options: object) -> str:
+    """What a command prints. It must succeed."""
+    result = sandbox.run(command, **options)
+    assert result.code == 0, f"`{command}` ended with {result.code}: {result.stdout!r} {result.stderr!r}"
+    return result.stdout.strip()
