@@ -15,7 +15,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from roost.domain.errors import Invalid
@@ -62,24 +62,11 @@ def _network(value: IPv4Network) -> IPv4Network:
 Folder = Annotated[Path, AfterValidator(_resolved)]
 
 
-class SandboxDefaults(BaseModel):
-    """What a sandbox may use unless its template or its creator says otherwise."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cpus: float = Field(default=2, gt=0, description="processors")
-    memory_mb: int = Field(default=2048, ge=128, description="memory, in MiB")
-    disk_mb: int = Field(default=10240, ge=256, description="disk, in MiB")
-    pids: int = Field(default=4096, ge=16, description="processes and threads")
-
-
 class Settings(BaseSettings):
     """Every setting, its default and what it means."""
 
     model_config = SettingsConfigDict(
         env_prefix="ROOST_",
-        env_nested_delimiter="_",
-        env_nested_max_split=1,
         env_ignore_empty=True,
         frozen=True,
         extra="forbid",
@@ -110,7 +97,6 @@ class Settings(BaseSettings):
     warm_pool: int = Field(default=2, ge=0, le=64, description="sandboxes kept ready per template")
     spare_slots: int = Field(default=4, ge=0, le=256, description="network slots kept ready")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least severity that is logged")
-    sandbox: SandboxDefaults = Field(default_factory=SandboxDefaults, description="defaults of every sandbox")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -146,23 +132,14 @@ class Settings(BaseSettings):
         return settings
 
     def origin(self, name: str) -> str:
-        """Where a value came from: `default`, `roost.toml`, a variable or an option. Dots reach into `sandbox`."""
+        """Where a value came from: `default`, `roost.toml`, a variable or an option."""
         if name == "instance" and name not in self._origins:
             return "derived from home"
         return self._origins.get(name, "default")
 
     def rows(self) -> list[tuple[str, Any, str]]:
-        """Every setting as (name, value, origin), nested ones with a dot."""
-        rows: list[tuple[str, Any, str]] = []
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if isinstance(value, BaseModel):
-                rows += [
-                    (f"{name}.{part}", getattr(value, part), self.origin(f"{name}.{part}")) for part in type(value).model_fields
-                ]
-            else:
-                rows.append((name, value, self.origin(name)))
-        return rows
+        """Every setting as (name, value, origin)."""
+        return [(name, getattr(self, name), self.origin(name)) for name in type(self).model_fields]
 
     # Where things are.
 
@@ -230,26 +207,18 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _variables() -> dict[str, Any]:
     """The ROOST_* variables that are settings. Others (ROOST_API_KEY, ROOST_SANDBOX_ID) are the client's."""
-    found = EnvSettingsSource(Settings)()
-    if isinstance(found.get("sandbox"), Mapping):
-        found["sandbox"] = {name: value for name, value in found["sandbox"].items() if name in SandboxDefaults.model_fields}
-    return found
+    return EnvSettingsSource(Settings)()
 
 
-def _merge(values: dict[str, Any], origins: dict[str, str], layer: Mapping[str, Any], origin: str, prefix: str = "") -> None:
+def _merge(values: dict[str, Any], origins: dict[str, str], layer: Mapping[str, Any], origin: str) -> None:
     for name, value in layer.items():
-        path = f"{prefix}{name}"
-        if isinstance(value, Mapping):
-            inner = values.setdefault(name, {})
-            _merge(inner, origins, value, origin, f"{path}.")
-            continue
         values[name] = value
         if origin == "ROOST_":
-            origins[path] = f"ROOST_{path.replace('.', '_').upper()}"
+            origins[name] = f"ROOST_{name.upper()}"
         elif origin == "--":
-            origins[path] = f"--{path.replace('.', '-').replace('_', '-')}"
+            origins[name] = f"--{name.replace('_', '-')}"
         else:
-            origins[path] = origin
+            origins[name] = origin
 
 
 def _refusal(error: ValidationError, origins: Mapping[str, str], file: Path) -> Invalid:

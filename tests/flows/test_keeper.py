@@ -141,9 +141,7 @@ async def test_traffic_holds_cpu_and_network_each_keep_it_awake(roost: Roost) ->
         await pass_time(roost, 5)
     states = {name: await state(roost, sandbox) for name, sandbox in by_name.items()}
     assert states == {name: State.PAUSED if name == "quiet" else State.RUNNING for name in names}
-    kinds = {
-        name: {reason.kind for reason in (await roost.sandboxes.activity(TEAM, name)).awake_because} for name in names
-    }
+    kinds = {name: {reason.kind for reason in (await roost.sandboxes.activity(TEAM, name)).awake_because} for name in names}
     assert kinds["traffic"] == {ReasonKind.TRAFFIC}
     assert kinds["hold"] == {ReasonKind.HOLD}
     assert kinds["cpu"] == {ReasonKind.CPU}
@@ -175,11 +173,63 @@ async def test_a_restarted_server_does_not_put_anybody_to_sleep_too_early(ground
 # Ends that nobody ordered
 
 
-async def test_a_process_that_ends_by_itself_ends_its_sandbox(roost: Roost) -> None:
+async def test_a_sandbox_that_is_shut_down_from_inside_is_dead(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    roost.ground.node.end(sandbox.id, "its agent exited with code 3")
+    await roost.snapshots.take(TEAM, sandbox.id)
+    roost.ground.node.end(sandbox.id, "it was shut down from inside", in_order=True)
     record = await roost.ground.until_state(sandbox.id, State.DEAD)
-    assert record.reason == "its agent exited with code 3"
+    assert record.reason == "it was shut down from inside"
+    await roost.flights.drain()
+    await roost.ground.check_invariants()
+
+
+async def test_a_process_that_is_lost_boots_again_from_its_disk(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    roost.guest(sandbox).disk = "work"
+    roost.ground.node.end(sandbox.id, "its process ended unexpectedly")
+
+    async def boots_again() -> bool:
+        record = await roost.ground.record(sandbox.id)
+        return record.state is State.RUNNING and record.incarnation == 2
+
+    await roost.ground.until(boots_again)
+    assert roost.guest(sandbox).disk == "work"
+    [rewound] = await roost.ground.events(EventKind.REWOUND)
+    assert (rewound.facts["cold"], rewound.facts["reason"]) == (True, "its process ended unexpectedly")
+    await roost.ground.check_invariants()
+
+
+async def test_a_process_that_is_lost_again_and_again_is_dead_in_the_end(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    for incarnation in (1, 2):
+        roost.ground.node.end(sandbox.id)
+
+        async def follows(incarnation: int = incarnation) -> bool:
+            record = await roost.ground.record(sandbox.id)
+            return record.state is State.DEAD or (record.state is State.RUNNING and record.incarnation > incarnation)
+
+        await roost.ground.until(follows)
+    assert await state(roost, sandbox) is State.DEAD
+    await roost.flights.drain()
+    await roost.ground.check_invariants()
+
+
+async def test_losses_that_lie_far_apart_do_not_add_up(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    for incarnation in (1, 2, 3):
+        await pass_time(roost, 60, step=30)
+        roost.ground.node.end(sandbox.id)
+        await quiet(roost)
+        record = await roost.ground.record(sandbox.id)
+        assert (record.state, record.incarnation) == (State.RUNNING, incarnation + 1)
+
+
+async def test_a_process_that_is_lost_falls_back_to_its_last_snapshot(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    roost.ground.node.end(sandbox.id)
+    record = await roost.ground.until_state(sandbox.id, State.PAUSED)
+    assert record.snapshot == kept.id
     await roost.flights.drain()
     await roost.ground.check_invariants()
 

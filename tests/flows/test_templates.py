@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound
@@ -66,7 +66,7 @@ async def test_the_start_command_survives_any_quoting(roost: Roost, tmp_path: Pa
     recipe = replace(WEB, workdir=str(work), start="""printf '%s' "$PWD" > "where it's" """)
     await roost.templates.build(recipe, ROOT)
     command = roost.ground.guest.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
-    subprocess.run(["/bin/sh", "-c", command], check=True)
+    await anyio.run_process(["/bin/sh", "-c", command])
     assert (work / "where it's").read_text() == str(work)
 
 

@@ -1,4 +1,8 @@
-"""A server that kills itself with -9 when it first comes to a named step: `python -m tests.real.doomed STEP HOME READY_FD`."""
+"""A server that can be told to die: `python -m tests.real.doomed HOME READY_FD`.
+
+It kills itself with -9 the moment it comes to the step that is named in HOME/dies-at. The file is gone afterwards, so that the
+next server on this home lives.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,26 @@ from roost.settings import Settings
 from roost.setup.boards import show_progress
 from roost.setup.installation import install
 
+DIES_AT = "dies-at"
 
-def main(step: str, home: str, ready_fd: str) -> None:
+
+def main(home: str, ready_fd: str) -> None:
     settings = Settings.load(home=Path(home), port=0)
     with show_progress(Console(stderr=True)) as board:
         installation = install(settings, board)
-    serving = False
+    order = settings.home / DIES_AT
 
-    def die_at(reached: str) -> None:
-        if serving and reached == step:
+    def die_if_told(step: str) -> None:
+        if order.exists() and order.read_text() == step:
+            order.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
 
     def on_ready(info: wiring.ServerInfo) -> None:
-        nonlocal serving
-        serving = True
         os.write(int(ready_fd), json.dumps({"url": info.url, "pid": info.pid, "key": info.key}).encode())
         os.close(int(ready_fd))
 
     async def serve() -> None:
-        await wiring.serve(settings, installation, on_ready=on_ready, crash_point=die_at)
+        await wiring.serve(settings, installation, on_ready=on_ready, crash_point=die_if_told)
 
     anyio.run(serve, backend_options={"use_uvloop": True})
 

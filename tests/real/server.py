@@ -22,6 +22,7 @@ from roost.domain.lifecycle import MOVING
 from roost.settings import RUN, instance_of
 from roost.setup.commands import Commands
 from roost.setup.volume import unmount_volume
+from tests.real.doomed import DIES_AT
 
 REPOSITORY = Path(__file__).parents[2]
 STARTS_WITHIN_S = 180.0
@@ -36,8 +37,10 @@ class Server:
     """Several lives of a server on one home. `roost` talks to the one that lives now."""
 
     home: Path
+    is_mortal: bool = False  # can be told to die at a step
     url: str = ""
     key: str = ""
+    settings: dict[str, object] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
     _clients: list[Roost] = field(default_factory=list)
 
@@ -80,21 +83,20 @@ class Server:
         """The name under which a port of a sandbox is reached."""
         return f"{port}-{sandbox.id}.{DOMAIN}"
 
-    def start(self, *, dies_at: str | None = None, **settings: object) -> None:
-        """Returns when it serves. With `dies_at` it kills itself with -9 when it first comes to that step. Settings are as in
-        roost.toml."""
+    def start(self, **settings: object) -> None:
+        """Returns when it serves. Settings are as in roost.toml, and stay for the lives after."""
         assert self._process is None, "one server per home"
+        self.settings |= settings
         reader, writer = os.pipe()
-        options = ("--home", str(self.home), "--port", "0", "--ready-fd", str(writer))
-        words = ["-m", "roost.cli.main", "up", *options]
-        if dies_at is not None:
-            words = ["-m", "tests.real.doomed", dies_at, str(self.home), str(writer)]
+        words = ["-m", "roost.cli.main", "up", "--home", str(self.home), "--port", "0", "--ready-fd", str(writer)]
+        if self.is_mortal:
+            words = ["-m", "tests.real.doomed", str(self.home), str(writer)]
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, *words],
                 cwd=REPOSITORY,
-                env=_environment(settings),
+                env=_environment(self.settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -125,14 +127,19 @@ class Server:
         code = self._ended()
         assert code == 0, f"the server ended with {code}:\n{self.log_tail()}"
 
+    def die_at(self, step: str) -> None:
+        """It kills itself with -9 when it next comes to that step."""
+        assert self.is_mortal
+        (self.home / DIES_AT).write_text(step)
+
     def wait_until_dead(self) -> None:
-        """It was started to die, and does."""
+        """It was told to die, and does."""
         code = self._ended()
         assert code == -signal.SIGKILL, f"the server did not come to the step it was to die at ({code}):\n{self.log_tail()}"
 
-    def restart(self, **settings: object) -> None:
+    def restart(self) -> None:
         self.kill()
-        self.start(**settings)
+        self.start()
 
     @property
     def is_running(self) -> bool:
@@ -145,6 +152,7 @@ class Server:
         """Nothing of it is left: sandboxes, server, mount, home. Whatever state a test left it in."""
         if self._process is not None and not self.is_running:
             self._ended()
+        (self.home / DIES_AT).unlink(missing_ok=True)
         if self._process is None:
             self.start()
         for record in list(self.roost.sandboxes()):
@@ -173,9 +181,9 @@ def _environment(settings: dict[str, object]) -> dict[str, str]:
 
 
 @contextmanager
-def serving(home: Path, **settings: object) -> Iterator[Server]:
+def serving(home: Path, *, is_mortal: bool = False, **settings: object) -> Iterator[Server]:
     """A server on a fresh home. Afterwards nothing of it is left on the machine."""
-    server = Server(home)
+    server = Server(home, is_mortal)
     try:
         server.start(**settings)
     except BaseException:

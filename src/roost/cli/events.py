@@ -8,7 +8,7 @@ import typer
 
 from roost.cli.connection import connect
 from roost.cli.options import AsJson
-from roost.cli.rendering import joined, moment, say, say_json, say_json_line
+from roost.cli.rendering import joined, moment, say_at_once, say_json, say_json_line
 
 if TYPE_CHECKING:
     from roost.client.records import Event
@@ -29,18 +29,23 @@ def events(
             sandbox = roost.get(sandbox).id
         found = roost.events(sandbox=sandbox, kind=kind, limit=limit, newest_first="true")
         found.reverse()
-        if not follow:
-            if as_json:
-                say_json([event.raw for event in found])
-            else:
-                for event in found:
-                    say(line(event))
+        if as_json and not follow:
+            say_json([event.raw for event in found])
             return
         for event in found:
-            say_json_line(event.raw) if as_json else say(line(event))
-        after = found[-1].sequence if found else None
+            _tell(event, as_json)
+        if not follow:
+            return
+        after = found[-1].sequence if found else 0
         for event in roost.follow_events(after=after, sandbox=sandbox, kind=kind):
-            say_json_line(event.raw) if as_json else say(line(event))
+            _tell(event, as_json)
+
+
+def _tell(event: Event, as_json: bool) -> None:
+    if as_json:
+        say_json_line(event.raw)
+    else:
+        say_at_once(line(event))
 
 
 def line(event: Event) -> str:

@@ -10,7 +10,7 @@ import typer
 from roost.cli.connection import connect
 from roost.cli.events import line
 from roost.cli.options import AsJson, SandboxRef
-from roost.cli.rendering import note, say, say_json
+from roost.cli.rendering import note, say, say_at_once, say_json
 
 
 def logs(
@@ -38,6 +38,6 @@ def logs(
         for process in processes:
             say(f"running {process.pid}  {shlex.join(process.command)}")
         if follow:
-            after = events[-1].sequence if events else None
+            after = events[-1].sequence if events else 0
             for event in roost.follow_events(after=after, sandbox=found.id):
-                say(line(event))
+                say_at_once(line(event))

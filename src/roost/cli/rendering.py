@@ -15,6 +15,12 @@ def say(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def say_at_once(text: str) -> None:
+    """A line of a result that never ends: whoever reads it, reads it now."""
+    say(text)
+    sys.stdout.flush()
+
+
 def note(text: str) -> None:
     """A line for the person, never part of the result."""
     sys.stderr.write(text + "\n")

@@ -261,7 +261,16 @@ class AsyncProcess:
             if output is not None:
                 self._waiting.append(output)
         if self._envelopes.ended and self._tracker.exit is None:
-            raise self._envelopes.error or Fault("bad_stream", "The agent ended the stream without an end of the process.")
+            await self._reattach(self._let_go_by(self._envelopes.error))
+
+    @staticmethod
+    def _let_go_by(error: RoostError | None) -> RoostError:
+        """The one end of a stream after which the process can still be followed: we read too slowly."""
+        if error is None:
+            raise Fault("bad_stream", "The agent ended the stream without saying how the process ended.")
+        if error.code != "resource_exhausted":
+            raise error
+        return error
 
     async def _reattach(self, cause: Exception) -> None:
         for delay in delays():

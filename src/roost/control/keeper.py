@@ -213,8 +213,10 @@ class Keeper:
             group.start_soon(self._guard, self._bury, departure)
 
     async def _bury(self, departure: Departure) -> None:
-        log.info("a sandbox ended by itself", sandbox=departure.sandbox, detail=departure.detail)
-        await self._flights.befall(departure.sandbox, departure.incarnation, Action.EXIT, departure.detail)
+        """One that was shut down from inside has ended. Any other end is a loss: it falls back to what is left of it."""
+        log.info("a sandbox ended by itself", sandbox=departure.sandbox, detail=departure.detail, in_order=departure.in_order)
+        fact = Action.EXIT if departure.in_order else Action.LOSE
+        await self._flights.befall(departure.sandbox, departure.incarnation, fact, departure.detail)
 
     # Collecting
 

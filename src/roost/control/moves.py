@@ -43,6 +43,7 @@ class Limits:
     capture_mb_per_s: float = 50.0
     kill_s: float = 60.0
     tries: int = 3
+    healthy_s: float = 60.0  # a boot after a loss that lasts this long was worth it
 
     def of(self, action: Action, size: Size) -> float:
         match action:
@@ -224,13 +225,18 @@ class Moves:
                 back = replace(record, state=State.PAUSED, operation=None, changed_at=self._clock.now())
                 return Ended(await transaction.put(back, expect_revision=record.revision))
             case Verdict.REWIND:
-                if record.snapshot is None and not disk_survives:
+                if record.snapshot is None and not (disk_survives and self._is_worth_booting(record)):
                     return await self._die(transaction, record, detail)
                 return await self._rewind(transaction, record, detail)
             case Verdict.GO | Verdict.JOIN | Verdict.WAIT | Verdict.ALREADY | Verdict.REFUSE:
                 raise Fault("not_a_fact", f"{fact} is asked for; it does not befall a sandbox.")
             case unknown:
                 assert_never(unknown)
+
+    def _is_worth_booting(self, record: Sandbox) -> bool:
+        """Not if its disk was booted after a loss just now and that ended in another: it would go on for ever."""
+        was_lost_before = record.reason is not None
+        return not was_lost_before or self._clock.now() - record.started_at >= self.limits.healthy_s
 
     async def _rewind(self, transaction: Transaction, record: Sandbox, detail: str) -> Ended:
         """Back to the last snapshot, asleep. Without one: the disk that survived boots, as a sandbox that is created again."""

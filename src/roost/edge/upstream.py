@@ -96,12 +96,10 @@ class Upstream(asyncio.Protocol):
             self._transport.abort()
 
     def has_unacknowledged(self) -> bool:
-        """Whether bytes are under way that the sandbox has not taken: here or in the kernel's queue."""
+        """Whether bytes are under way that the sandbox has not taken. While any wait here, some wait in the kernel's queue."""
         if not self.is_open:
             return False
         assert self._transport is not None
-        if self._transport.get_write_buffer_size():
-            return True
         socket = self._transport.get_extra_info("socket")
         try:
             answer = fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")

@@ -103,11 +103,11 @@ class FakeNode:
     def fail(self, point: str, error: Exception, *, sandbox: SandboxId | None = None, times: int = 1) -> None:
         self._failures += [(point, sandbox, error)] * times
 
-    def end(self, sandbox: SandboxId, detail: str = "exit code 0") -> None:
-        """Its process ends unasked."""
+    def end(self, sandbox: SandboxId, detail: str = "its process ended", *, in_order: bool = False) -> None:
+        """Its process ends unasked: shut down from inside if `in_order`. Its disk is still there."""
         guest = self.guests[sandbox]
         guest.alive = False
-        self._departed.send_nowait(Departure(sandbox, guest.incarnation, detail))
+        self._departed.send_nowait(Departure(sandbox, guest.incarnation, detail, in_order))
 
     def crash_machine(self, *, disks_survive: bool = True) -> None:
         """Every process is gone; what was synced is there."""
@@ -147,10 +147,11 @@ class FakeNode:
             if guest and guest.alive and guest.incarnation == order.incarnation:
                 return Placed(guest.address, cold=order.cold)
             if order.in_place:
-                if order.sandbox not in self.roots:
+                disk = guest.disk if guest else self.roots.get(order.sandbox)
+                if disk is None:
                     raise SandboxLost(order.sandbox, "its disk is gone too")
                 await self._pass("create", order.sandbox)
-                return self._boot(order, disk=self.roots.pop(order.sandbox), memory="")
+                return self._boot(order, disk=disk, memory="")
             return await self._clone("create", order)
 
     async def pause(self, order: CaptureOrder) -> Captured:
@@ -212,7 +213,7 @@ class FakeNode:
                 for guest in self.guests.values()
             ),
             snapshots=frozenset(self.images),
-            surviving_disks=frozenset(self.roots),
+            surviving_disks=frozenset(self.roots) | {id for id, guest in self.guests.items() if not guest.alive},
             memory_free_bytes=self.memory_free_bytes,
             disk_free_bytes=self.disk_free_bytes,
             disk_total_bytes=100 * 1024**3,

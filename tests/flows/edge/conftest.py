@@ -90,6 +90,7 @@ class Sandbox:
     stack: AsyncExitStack
     heard: list[Heard] = field(default_factory=list)
     connections: int = 0
+    servers: list[asyncio.Server] = field(default_factory=list)
 
     async def serve(self, service: Service, *, port: int = 0, address: str | None = None) -> int:
         """Something listens inside the sandbox. Returns its port."""
@@ -105,7 +106,13 @@ class Sandbox:
 
         server = await asyncio.start_server(counted, address or self.address, port, limit=1 << 20)
         self.stack.callback(server.close)
+        self.servers.append(server)
         return server.sockets[0].getsockname()[1]
+
+    def stop(self) -> None:
+        """Nothing listens inside any more."""
+        for server in self.servers:
+            server.close()
 
     async def echo(self, *, port: int = 0) -> int:
         """A service that answers every request with its body, or its first line where there is none."""

@@ -116,6 +116,25 @@ async def test_unknown_sandbox(world: Any) -> None:
         assert (await client.get("/hello")).status_code == 200
 
 
+async def test_a_refused_requests_body_is_skipped(world: Any) -> None:
+    refused = b"POST / HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: inone\r\nE2b-Sandbox-Port: 80\r\n"
+    async with world.raw() as (reader, writer):
+        writer.write(refused + b"Content-Length: 5\r\n\r\nhello")
+        writer.write(refused + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+        writer.write(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        everything = await reader.read()
+    assert everything.count(b"HTTP/1.1 502") == 2
+    assert everything.endswith(b'{"from":"api"}')
+
+
+async def test_the_api_answers_before_the_requests_end(world: Any) -> None:
+    async with world.raw() as (reader, writer):
+        writer.write(b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf.")
+        await reader.readuntil(b'{"read":"nothing"}')
+        writer.write(b"half.GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b'{"from":"api"}')
+
+
 async def test_connect_is_refused(world: Any) -> None:
     async with world.raw() as (reader, writer):
         writer.write(b"CONNECT 10.0.0.1:80 HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n")

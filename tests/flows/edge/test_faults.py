@@ -89,6 +89,29 @@ async def test_a_service_on_the_sandboxs_loopback_is_reached_by_the_bridge(world
         assert closed.json()["message"] == "The sandbox is running but port is not open"
 
 
+async def test_the_way_that_worked_is_taken_again_and_left_when_it_no_longer_does(world: Any) -> None:
+    sandbox, inside = world.sandbox(), world.sandbox()
+
+    def saying(word: bytes) -> Any:
+        async def service(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(word), word))
+
+        return service
+
+    port = await inside.serve(saying(b"bridged"))
+    asked = await agent_with_bridge(sandbox, inside.address)
+    async with world.client() as client:
+        assert (await client.get("/", headers=world.headers(sandbox, port))).text == "bridged"
+        await sandbox.serve(saying(b"direct"), port=port)
+        assert (await client.get("/", headers=world.headers(sandbox, port))).text == "bridged"
+        assert asked == [port, port]
+        inside.stop()
+        assert (await client.get("/", headers=world.headers(sandbox, port))).text == "direct"
+        assert (await client.get("/", headers=world.headers(sandbox, port))).text == "direct"
+        assert asked == [port, port, port]
+
+
 async def test_a_port_that_swallows_connections(worlds: Any) -> None:
     async with worlds(Limits(connect_timeout_s=0.05)) as world:
         sandbox = world.sandbox()

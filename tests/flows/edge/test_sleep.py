@@ -317,22 +317,45 @@ async def test_a_parked_connection_waits_where_traffic_may_not_wake(world: Any) 
 async def test_bytes_under_way_when_the_sandbox_fell_asleep_wake_it(world: Any) -> None:
     """They were sent, the sandbox sleeps before it takes them: nobody else would ever wake it for them."""
     sandbox = world.sandbox()
-    go_on = asyncio.Event()
+    finish = asyncio.Event()
 
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n")
-        await go_on.wait()
-        await reader.read(1)
+        await finish.wait()
 
     port = await sandbox.serve(deaf)
     _, writer = await tunnel(world, sandbox, port)
-    before = world.ledger.traffic(sandbox.id).received_bytes
-    writer.write(b"x" * 12_000_000)  # more than the kernel takes for a reader that does not read
-    await world.until(lambda: world.ledger.traffic(sandbox.id).received_bytes > before + 1_000_000)
+    size = 1_000_000  # all of it leaves the client, and more than the sandbox's kernel takes unread
+    expected = world.ledger.traffic(sandbox.id).received_bytes + size
+    writer.write(b"x" * size)
+    await world.until(lambda: world.ledger.traffic(sandbox.id).received_bytes == expected)
     world.routes.sleep(sandbox.id)
     await world.until(lambda: len(world.routes.flights) == 1)
-    go_on.set()
+    finish.set()
+
+
+async def test_a_parked_client_is_not_read(world: Any) -> None:
+    sandbox = world.sandbox(wakes=False)
+    port = await sandbox.serve(raw_echo)
+    _, writer = await tunnel(world, sandbox, port)
+    world.routes.sleep(sandbox.id)
+    await anyio.wait_all_tasks_blocked()
+    sent = 0
+    async with anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            nonlocal sent
+            while sent < 100_000_000:
+                writer.write(b"x" * 262144)
+                await writer.drain()
+                sent += 262144
+
+        tasks.start_soon(send)
+        await world.stalls(lambda: sent)
+        assert sent < 20_000_000
+        tasks.cancel_scope.cancel()
 
 
 async def test_it_wakes_up_elsewhere(world: Any) -> None:
@@ -429,7 +452,12 @@ async def test_asleep_while_it_is_dialled(world: Any) -> None:
     assert len(world.routes.flights) == 1
 
 
-async def test_idle_connections_end_with_the_route(world: Any) -> None:
+async def test_idle_connections_end_with_the_route(worlds: Any) -> None:
+    async with worlds(Limits(idle_upstream_s=600)) as world:
+        await idle_connections_end_with_the_route(world)
+
+
+async def idle_connections_end_with_the_route(world: Any) -> None:
     sandbox = world.sandbox()
     ended = 0
 

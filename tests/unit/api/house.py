@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from roost.api.app import create_app
 from roost.api.services import About, Services
+from roost.contracts.store import Store
 from roost.control.alarm import Alarm
 from roost.control.directory import RouteTable
 from roost.control.feed import Feed
@@ -42,7 +43,7 @@ class House:
     key: str
     clock: ManualClock
     node: FakeNode
-    store: MemoryStore
+    store: Store
     services: Services
 
     @property
@@ -58,8 +59,9 @@ class UnusedGuest:
 
 
 @asynccontextmanager
-async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700) -> AsyncIterator[House]:
-    clock, store, chance = ManualClock(start), MemoryStore(), random.Random(7)
+async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store: Store | None = None) -> AsyncIterator[House]:
+    clock, chance = ManualClock(start), random.Random(7)
+    store = MemoryStore() if store is None else store
     node = FakeNode(clock=clock)
     cluster = FakeCluster(node)
     routes, alarm = RouteTable(), Alarm(clock=clock)
@@ -106,7 +108,7 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700) -> Asy
     node.close()
 
 
-async def add_template(store: MemoryStore, node: FakeNode, clock: ManualClock, chance: random.Random, name: str) -> None:
+async def add_template(store: Store, node: FakeNode, clock: ManualClock, chance: random.Random, name: str) -> None:
     snapshot = Snapshot(
         id=ids.new_snapshot_id(chance),
         team=DEFAULT_TEAM,

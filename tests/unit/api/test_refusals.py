@@ -193,7 +193,7 @@ _FIELDS = ["template", "name", "metadata", "env", "timeout_s", "on_timeout", "id
 _PATHS = ["", "/x/pause", "/x/resume", "/x/fork", "/x/snapshots", "/x/extend", "/x/hold"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(path=st.sampled_from(_PATHS), body=st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=3) | _JSON)
 async def test_no_body_at_all_breaks_the_server(http: httpx.AsyncClient, path: str, body: object) -> None:
     answer = await http.post(

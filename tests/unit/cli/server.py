@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +54,7 @@ class Router:
         return (await self.house.services.keys.identify(self.house.key)).team
 
     async def _relay(self, scope: Any, headers: dict[str, str], receive: Any, send: Any, limit: int | None) -> None:
-        async def body() -> Any:
+        async def body() -> AsyncIterator[bytes]:
             while True:
                 message = await receive()
                 yield message.get("body", b"")

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -193,3 +196,17 @@ def test_every_verb_has_help(server: Server) -> None:
     for verb in VERBS:
         assert f" {verb} " in listed
     assert server.cli("--version").stdout.startswith(b"roost ")
+
+
+def test_events_are_followed_as_they_happen(server: Server, sandbox: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "roost.cli.main", "events", "--follow", "--json", "--sandbox", sandbox],
+        stdout=subprocess.PIPE,
+        env=server.env,
+    ) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline())["kind"] == "sandbox.created"
+        server.verb("pause", sandbox)
+        assert json.loads(following.stdout.readline())["kind"] == "sandbox.paused"
+        following.send_signal(signal.SIGINT)
+        assert following.wait(30) == 130

@@ -92,6 +92,4 @@ def test_a_snapshot_that_nothing_names_is_dropped() -> None:
     names = {word: SnapshotId(word) for word in ("recorded", "being-made", "building", "stray")}
     moving = replace(sandbox(State.PAUSING), operation=Operation(Action.PAUSE, 0, 1, snapshot=names["being-made"]))
     found = report(snapshots=frozenset(names.values()))
-    assert stray_snapshots(found, [names["recorded"]], [moving], frozenset({names["building"]})) == [
-        DropSnapshot(names["stray"])
-    ]
+    assert stray_snapshots(found, [names["recorded"]], [moving], frozenset({names["building"]})) == [DropSnapshot(names["stray"])]

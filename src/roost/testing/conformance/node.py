@@ -1,0 +1,230 @@
+"""What every Node must do: each promise of `contracts.cluster.Node`, tried.
+
+A test module subclasses `NodeConformance` and provides the fixture `rig`: a node with nothing on it but two snapshots to create
+from. Every test leaves the node as it found it, or the fixture throws it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from roost.contracts.cluster import Node, Warmth
+from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, Presence, ResumeOrder
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRig:
+    """A node, what it needs to be given orders, and a way to hurt it."""
+
+    node: Node
+    source: SnapshotId  # with memory
+    disk: SnapshotId  # without
+    root: Path  # a root filesystem archive to import
+    size: Size
+    end: Callable[[SandboxId], Awaitable[None]]  # the sandbox's process ends unasked
+
+    def create_order(self, number: int = 1, incarnation: int = 1) -> CreateOrder:
+        sandbox = SandboxId(f"i{number:020d}")
+        return CreateOrder(sandbox, incarnation, self.source, self.size, identity(sandbox, fresh=True))
+
+    async def create(self, number: int = 1) -> SandboxId:
+        order = self.create_order(number)
+        await self.node.create(order)
+        return order.sandbox
+
+    async def presence(self, sandbox: SandboxId) -> Presence | None:
+        found = [each for each in (await self.node.report()).present if each.sandbox == sandbox]
+        return found[0] if found else None
+
+    async def has(self, snapshot: SnapshotId) -> bool:
+        return snapshot in (await self.node.report()).snapshots
+
+
+def identity(sandbox: SandboxId, *, fresh: bool = False) -> Identity:
+    return Identity(sandbox, hostname=sandbox, template="base", access_token="0" * 64, fresh=fresh)
+
+
+def snapshot_id(number: int) -> SnapshotId:
+    return SnapshotId(f"s{number:020d}")
+
+
+def capture(sandbox: SandboxId, number: int, *, incarnation: int = 1, keep_memory: bool = True) -> CaptureOrder:
+    return CaptureOrder(sandbox, incarnation, snapshot_id(number), None, "base", keep_memory)
+
+
+class NodeConformance:
+    def resume_order(self, rig: NodeRig, sandbox: SandboxId, source: SnapshotId, incarnation: int = 2) -> ResumeOrder:
+        return ResumeOrder(sandbox, incarnation, source, rig.size, identity(sandbox))
+
+    # create
+
+    async def test_a_created_sandbox_is_reported_at_its_address(self, rig: NodeRig) -> None:
+        order = rig.create_order()
+        placed = await rig.node.create(order)
+        presence = await rig.presence(order.sandbox)
+        assert presence is not None and presence.alive
+        assert (presence.incarnation, presence.address) == (1, placed.address)
+        assert not placed.cold
+
+    async def test_create_twice_is_create_once(self, rig: NodeRig) -> None:
+        first, second = await rig.node.create(rig.create_order()), await rig.node.create(rig.create_order())
+        assert first.address == second.address
+        assert len((await rig.node.report()).present) == 1
+
+    async def test_addresses_are_not_shared(self, rig: NodeRig) -> None:
+        placed = [await rig.node.create(rig.create_order(number)) for number in (1, 2)]
+        assert placed[0].address != placed[1].address
+
+    async def test_create_from_nothing_is_refused_and_leaves_nothing(self, rig: NodeRig) -> None:
+        before = await rig.node.report()
+        with pytest.raises(SnapshotNotFound):
+            await rig.node.create(replace(rig.create_order(), source=snapshot_id(404)))
+        after = await rig.node.report()
+        assert (after.present, after.surviving_disks) == (before.present, before.surviving_disks)
+
+    async def test_a_disk_needs_a_cold_boot_to_be_asked_for(self, rig: NodeRig) -> None:
+        with pytest.raises(SnapshotHasNoMemory):
+            await rig.node.create(replace(rig.create_order(), source=rig.disk))
+        placed = await rig.node.create(replace(rig.create_order(), source=rig.disk, cold=True))
+        assert placed.cold
+
+    # pause, kill, resume
+
+    async def test_a_pause_leaves_a_snapshot_and_a_source_that_stands_still(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        captured = await rig.node.pause(capture(sandbox, 1))
+        assert (captured.snapshot, captured.kind) == (snapshot_id(1), Kind.MEMORY)
+        assert await rig.has(snapshot_id(1))
+        assert await rig.presence(sandbox) is not None, "killed only when control says so"
+
+    async def test_a_pause_repeated_returns_the_same_snapshot(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        first, second = await rig.node.pause(capture(sandbox, 1)), await rig.node.pause(capture(sandbox, 1))
+        assert (first.snapshot, first.kind, first.created_at) == (second.snapshot, second.kind, second.created_at)
+
+    async def test_a_pause_of_nobody_is_a_loss(self, rig: NodeRig) -> None:
+        with pytest.raises(SandboxLost):
+            await rig.node.pause(capture(SandboxId("i" + "9" * 20), 1))
+        assert not await rig.has(snapshot_id(1))
+
+    async def test_a_cancelled_pause_leaves_it_running_or_done(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await rig.node.pause(capture(sandbox, 1))
+        presence = await rig.presence(sandbox)
+        assert presence is not None and presence.alive
+        assert (await rig.node.snapshot(capture(sandbox, 2))).snapshot == snapshot_id(2), "it can still be captured"
+
+    async def test_sleep_and_wake(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.pause(capture(sandbox, 1))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        report = await rig.node.report()
+        assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
+        placed = await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
+        presence = await rig.presence(sandbox)
+        assert presence is not None and (presence.incarnation, presence.address) == (2, placed.address)
+        assert not placed.cold
+        assert await rig.has(snapshot_id(1)), "waking leaves the snapshot"
+
+    async def test_a_frozen_source_is_thawed_and_a_late_kill_leaves_it_alone(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.pause(capture(sandbox, 1))
+        await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        presence = await rig.presence(sandbox)
+        assert presence is not None and presence.alive and presence.incarnation == 2
+
+    async def test_sleep_without_memory_boots(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        assert (await rig.node.pause(capture(sandbox, 1, keep_memory=False))).kind is Kind.DISK
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        with pytest.raises(SnapshotHasNoMemory):
+            await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
+        placed = await rig.node.resume(replace(self.resume_order(rig, sandbox, snapshot_id(1), 3), cold=True))
+        assert placed.cold
+
+    async def test_resume_twice_is_resume_once(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.pause(capture(sandbox, 1))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        order = self.resume_order(rig, sandbox, snapshot_id(1))
+        assert (await rig.node.resume(order)).address == (await rig.node.resume(order)).address
+
+    # snapshot
+
+    async def test_a_snapshot_leaves_its_source_running_and_makes_others(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.snapshot(capture(sandbox, 1))
+        presence = await rig.presence(sandbox)
+        assert presence is not None and presence.alive
+        await rig.node.create(replace(rig.create_order(2), source=snapshot_id(1)))
+        assert len((await rig.node.report()).present) == 2
+
+    async def test_a_snapshot_outlives_its_sandbox_and_is_deleted_at_once_or_twice(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.snapshot(capture(sandbox, 1))
+        await rig.node.kill(KillOrder(sandbox, 1))
+        assert await rig.has(snapshot_id(1))
+        for _ in range(2):
+            await rig.node.delete_snapshot(snapshot_id(1))
+            assert not await rig.has(snapshot_id(1))
+
+    # kill
+
+    async def test_a_kill_leaves_nothing_and_may_be_repeated(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        for _ in range(2):
+            await rig.node.kill(KillOrder(sandbox, 1))
+            report = await rig.node.report()
+            assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
+        await rig.node.kill(KillOrder(SandboxId("i" + "9" * 20), 1))
+
+    async def test_two_orders_for_one_sandbox_do_not_mix(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        async with anyio.create_task_group() as group:
+            group.start_soon(rig.node.snapshot, capture(sandbox, 1))
+            await anyio.lowlevel.checkpoint()
+            group.start_soon(rig.node.kill, KillOrder(sandbox, 1))
+        assert await rig.presence(sandbox) is None
+        assert await rig.has(snapshot_id(1))
+
+    # the rest
+
+    async def test_an_end_that_nobody_ordered_is_told(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        departures = rig.node.departures()
+        await rig.end(sandbox)
+        with anyio.fail_after(10):
+            departure = await anext(departures)
+        assert (departure.sandbox, departure.incarnation) == (sandbox, 1)
+        with pytest.raises(SandboxLost):
+            await rig.node.pause(capture(sandbox, 1))
+
+    async def test_a_disk_is_imported_once_and_boots(self, rig: NodeRig) -> None:
+        for _ in range(2):
+            captured = await rig.node.import_disk(snapshot_id(1), rig.root, "base")
+            assert (captured.snapshot, captured.kind) == (snapshot_id(1), Kind.DISK)
+        await rig.node.create(replace(rig.create_order(), source=snapshot_id(1), cold=True))
+
+    async def test_a_report_tells_what_room_there_is(self, rig: NodeRig) -> None:
+        report = await rig.node.report()
+        assert 0 < report.disk_free_bytes <= report.disk_total_bytes
+        assert report.memory_free_bytes > 0
+        assert {rig.source, rig.disk} <= report.snapshots
+
+    async def test_warmth_may_be_wished_for_and_let_go(self, rig: NodeRig) -> None:
+        await rig.node.keep_warm([Warmth(rig.source, 1)])
+        await rig.node.create(rig.create_order())
+        await rig.node.keep_warm([])

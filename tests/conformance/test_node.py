@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from roost.domain.ids import SandboxId
+from roost.domain.node import KillOrder
+from roost.domain.sandbox import Size
+from roost.testing.clock import ManualClock
+from roost.testing.conformance.node import NodeConformance, NodeRig, capture, snapshot_id
+from roost.testing.node import FakeNode
+
+pytestmark = pytest.mark.anyio
+
+
+class TestFake(NodeConformance):
+    @pytest.fixture
+    async def rig(self, tmp_path: Path) -> AsyncIterator[NodeRig]:
+        node = FakeNode(clock=ManualClock())
+
+        async def end(sandbox: SandboxId) -> None:
+            node.end(sandbox)
+
+        rig = NodeRig(node, snapshot_id(100), snapshot_id(101), tmp_path / "root.tar", Size(), end)
+        await node.import_disk(rig.disk, rig.root, "base")
+        builder = SandboxId("i" + "8" * 20)
+        order = rig.create_order(8)
+        await node.create(type(order)(builder, 1, rig.disk, rig.size, order.identity, cold=True))
+        await node.snapshot(capture(builder, 100))
+        await node.kill(KillOrder(builder, 1))
+        yield rig
+        node.close()

@@ -1,0 +1,97 @@
+"""The server on this machine, as `up`, `down` and `status` see it: told by its lock, not by what a dead one left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from roost.cli.machine import find_running, is_locked, require_running, stop
+from roost.cli.main import run
+from roost.cli.up import greet
+from roost.domain.errors import TimedOut, Unavailable
+
+SERVER = """
+import fcntl, json, os, pathlib, signal, sys
+home = pathlib.Path(sys.argv[1])
+lock = (home / "lock").open("ab")
+fcntl.flock(lock, fcntl.LOCK_EX)
+(home / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9", "pid": os.getpid()}))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print("ready", flush=True)
+if sys.argv[2] == "stubborn":
+    sys.stdin.read()
+signal.sigwait([signal.SIGTERM])
+"""
+
+
+@contextmanager
+def server_on(home: Path, manner: str = "polite") -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(home), manner], stdout=subprocess.PIPE, stdin=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_server_is_found_by_its_lock(tmp_path: Path) -> None:
+    assert find_running(tmp_path) is None
+    with server_on(tmp_path) as process:
+        running = find_running(tmp_path)
+        assert running is not None
+        assert (running.pid, running.url) == (process.pid, "http://127.0.0.1:9")
+        stop(running)
+        assert process.wait(10) == 0
+    assert not is_locked(tmp_path)
+
+
+def test_what_a_dead_server_left_counts_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9", "pid": os.getpid()}))
+    assert find_running(tmp_path) is None
+    with pytest.raises(Unavailable, match="roost up"):
+        require_running(tmp_path)
+
+
+def test_a_server_that_does_not_end_is_told(tmp_path: Path) -> None:
+    with server_on(tmp_path, "stubborn"):
+        running = require_running(tmp_path)
+        with pytest.raises(TimedOut, match=str(running.pid)):
+            stop(running, patience_s=0.01)
+
+
+def test_a_second_server_on_a_home_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with server_on(tmp_path) as process:
+        assert run(["up", "--home", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert f"pid {process.pid}" in said
+    assert "roost down" in said
+
+
+def test_down_ends_the_server_and_says_so_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with server_on(tmp_path) as process:
+        assert run(["down", "--home", str(tmp_path)]) == 0
+        assert process.wait(10) == 0
+    assert "sandboxes live on" in capsys.readouterr().out
+    assert run(["down", "--home", str(tmp_path)]) == 0
+    assert "No server runs" in capsys.readouterr().err
+    assert run(["down", "--all", "--home", str(tmp_path)]) == 0
+
+
+def test_the_greeting_says_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    greet("http://127.0.0.1:4700", "e2b_key", tmp_path)
+    said = capsys.readouterr().out
+    assert "http://127.0.0.1:4700" in said
+    assert "e2b_key" in said
+    assert f"export ROOST_HOME={tmp_path}" in said
+    assert said.count(" create ") == said.count(" exec ") == 1

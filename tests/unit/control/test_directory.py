@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from roost.contracts.routes import Route
+from roost.control.directory import Directory, RouteTable
+from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
+from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.lifecycle import State
+from roost.domain.sandbox import Sandbox, Size, SleepPolicy
+from roost.testing.clock import ManualClock
+
+pytestmark = pytest.mark.anyio
+RECORD = Sandbox(
+    id=SandboxId("i1"),
+    team=TeamId("t"),
+    name=None,
+    template="base",
+    origin=SnapshotId("s0"),
+    node=NodeId("n1"),
+    state=State.CREATING,
+    incarnation=1,
+    size=Size(),
+    access_token="secret",
+    created_at=0,
+    started_at=0,
+    changed_at=0,
+    revision=1,
+)
+
+
+def at(state: State, revision: int, incarnation: int = 1) -> Sandbox:
+    return replace(RECORD, state=state, revision=revision, incarnation=incarnation)
+
+
+def address(table: RouteTable) -> str | None:
+    route = table.locate("i1")
+    assert route is not None
+    return route.address
+
+
+def test_the_address_is_shown_while_traffic_is_let_through() -> None:
+    table = RouteTable()
+    table.put(at(State.CREATING, 1))
+    assert address(table) is None
+    table.put(at(State.RUNNING, 2), "198.18.0.2")
+    assert address(table) == "198.18.0.2"
+    table.put(at(State.SNAPSHOTTING, 3))
+    assert address(table) == "198.18.0.2"
+    table.put(at(State.PAUSING, 4))
+    assert address(table) is None
+    table.put(at(State.RUNNING, 5))
+    assert address(table) == "198.18.0.2", "the pause failed: it is where it was"
+
+
+def test_an_address_belongs_to_one_incarnation() -> None:
+    table = RouteTable()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    table.put(at(State.PAUSED, 2))
+    table.put(at(State.RESUMING, 3, incarnation=2))
+    table.put(at(State.RUNNING, 4, incarnation=2))
+    assert address(table) is None, "where the second one answers was never said"
+    table.put(at(State.RUNNING, 4, incarnation=2), "198.18.0.6")
+    assert address(table) == "198.18.0.6"
+
+
+@pytest.mark.parametrize("state", [State.KILLING, State.DEAD])
+def test_the_end_takes_the_route_away_and_nothing_late_brings_it_back(state: State) -> None:
+    table = RouteTable()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    table.put(at(state, 3))
+    assert table.locate("i1") is None and len(table) == 0
+    table.put(at(State.RUNNING, 2))
+    assert table.locate("i1") is None
+
+
+def test_of_two_writes_the_newer_record_wins_in_any_order() -> None:
+    table = RouteTable()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    table.put(replace(at(State.RUNNING, 3), policy=SleepPolicy(wake_on_traffic=False)))
+    table.put(at(State.RUNNING, 2))
+    route = table.locate("i1")
+    assert route is not None and not route.wakes
+
+
+async def test_every_reader_sees_every_change_merged_by_sandbox() -> None:
+    table = RouteTable()
+    early = table.changes()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    late = table.changes()
+    for revision in range(2, 1000):
+        table.put(at(State.PAUSING if revision % 2 else State.RUNNING, revision))
+    table.put(replace(at(State.RUNNING, 1), id=SandboxId("i2")))
+    for reader in (early, late):
+        routes = [await anext(reader), await anext(reader)]
+        assert {route.sandbox for route in routes} == {"i1", "i2"}
+        assert routes[0].address is None, "the newest: 999 is odd"
+
+
+async def test_an_unchanged_route_is_no_change() -> None:
+    table = RouteTable()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    changes = table.changes()
+    table.put(replace(at(State.RUNNING, 2), metadata={"a": "b"}))
+    table.put(at(State.DEAD, 3))
+    change = await anext(changes)
+    assert (change.sandbox, change.address, change.wakes) == ("i1", None, False)
+
+
+async def test_a_reader_waits_for_what_comes() -> None:
+    table = RouteTable()
+    changes = table.changes()
+    seen: list[Route] = []
+
+    async def read() -> None:
+        seen.append(await anext(changes))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        assert not seen
+        table.put(at(State.RUNNING, 1), "198.18.0.2")
+    assert seen[0].address == "198.18.0.2"
+
+
+class Waking:
+    def __init__(self, table: RouteTable, record: Sandbox | None, *, never: bool = False) -> None:
+        self._table, self._record, self._never = table, record, never
+
+    async def ensure_running(self, sandbox: SandboxId, why: str) -> Sandbox:
+        if self._never:
+            await anyio.sleep_forever()
+        if self._record is None:
+            raise SandboxNotFound(sandbox)
+        self._table.put(self._record, "198.18.0.9" if self._record.state is State.RUNNING else None)
+        return self._record
+
+
+async def test_waking_returns_the_route_with_its_address() -> None:
+    table = RouteTable()
+    directory = Directory(table=table, waker=Waking(table, at(State.RUNNING, 1)), clock=ManualClock())
+    route = await directory.wake(RECORD.id, "traffic")
+    assert route.address == "198.18.0.9" and directory.locate("i1") == route
+
+
+async def test_waking_what_is_not_there_or_falls_asleep_again() -> None:
+    table = RouteTable()
+    clock = ManualClock()
+    with pytest.raises(SandboxNotFound):
+        await Directory(table=table, waker=Waking(table, None), clock=clock).wake(RECORD.id, "traffic")
+    with pytest.raises(SandboxNotFound):
+        await Directory(table=table, waker=Waking(table, at(State.DEAD, 9)), clock=clock).wake(RECORD.id, "traffic")
+    other = RouteTable()
+    with pytest.raises(Unavailable):
+        await Directory(table=other, waker=Waking(other, at(State.PAUSED, 1)), clock=clock).wake(RECORD.id, "traffic")
+
+
+async def test_waking_has_a_deadline() -> None:
+    table, clock = RouteTable(), ManualClock()
+    directory = Directory(table=table, waker=Waking(table, None, never=True), clock=clock, deadline_s=60)
+
+    async def past_it() -> None:
+        await anyio.wait_all_tasks_blocked()
+        clock.advance(60)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(past_it)
+        with pytest.raises(TimedOut, match="60 s"):
+            await directory.wake(RECORD.id, "traffic")
