@@ -1,6 +1,7 @@
 # Everything is in `roost` and `scripts/`; this file only gives it short names.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+WITHOUT_ROOT := tests/unit tests/flows tests/style
 
 .PHONY: help environment up setup test test-unit bench fmt lint clean
 
@@ -26,10 +27,11 @@ setup: environment
 test: environment
 	$(BIN)/roost setup --cache-only
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest tests
+	$(BIN)/pytest -n 2 $(WITHOUT_ROOT) tests/conformance
+	$(BIN)/pytest tests/real tests/chaos tests/security tests/e2b
 
 test-unit: environment
-	$(BIN)/pytest $(wildcard tests/unit tests/flows tests/style)
+	$(BIN)/pytest -n 2 $(WITHOUT_ROOT)
 
 bench: environment
 	$(BIN)/roost setup --cache-only

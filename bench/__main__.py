@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import cases
+from bench import cases, edge
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -34,6 +34,7 @@ def main() -> int:
             add(*cases.pause_and_resume(bench, raw, max(3, rounds // 4), hog=True))
             add(cases.fork(bench, raw, max(2, rounds // 5), 8))
             add(cases.wake_by_http(bench, rounds))
+        add(*edge.measure(bench, quick=options.quick))
         add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
     print("\nAll of it:")
     show(figures)

@@ -152,7 +152,7 @@ def growth(bench: Bench, counts: list[int], seconds: float) -> list[Figure]:
             creates.append(timed(lambda: alive.append(bench.roost.create())))
         time.sleep(SETTLE_S * 2)
         execs = [timed(lambda: alive[0].run(TRUE)) for _ in range(10)]
-        share, pss = _idle(bench, alive, seconds)
+        share, pss = _idle(bench, seconds)
         server = _cpu_s(bench.pid)
         started = time.perf_counter()
         time.sleep(seconds)
@@ -168,28 +168,32 @@ def growth(bench: Bench, counts: list[int], seconds: float) -> list[Figure]:
     return figures
 
 
-def _idle(bench: Bench, alive: list[Sandbox], seconds: float) -> tuple[float, float]:
-    pids = _engine_pids(bench, {sandbox.id for sandbox in alive})
+def _idle(bench: Bench, seconds: float) -> tuple[float, float]:
+    """Share of a core and PSS of one container, over all of them: those in the warm pool cost the same."""
+    pids, containers = _engine_pids(bench)
     before = {pid: _cpu_s(pid) for pid in pids}
     started = time.perf_counter()
     time.sleep(seconds)
     passed = time.perf_counter() - started
     used = sum(_cpu_s(pid) - before[pid] for pid in pids)
-    return used / passed / len(alive), sum(_pss(pid) for pid in pids) / len(alive)
+    return used / passed / containers, sum(_pss(pid) for pid in pids) / containers
 
 
-def _engine_pids(bench: Bench, sandboxes: set[str]) -> list[int]:
-    """Sentries, gofers and stubs of these sandboxes, by their cgroup."""
-    parent = f"roost-{bench.settings.instance}/"
-    found = []
+def _engine_pids(bench: Bench) -> tuple[list[int], int]:
+    """Sentries, gofers and stubs of this server, and of how many containers they are: by their cgroups."""
+    parent = f"/roost-{bench.settings.instance}/"
+    pids: list[int] = []
+    containers: set[str] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if parent in (entry / "cgroup").read_text():
-                    found.append(int(entry.name))
+                _, found, rest = (entry / "cgroup").read_text().partition(parent)
             except OSError:
                 continue
-    return found
+            if found:
+                pids.append(int(entry.name))
+                containers.add(rest.split("\n")[0])
+    return pids, len(containers)
 
 
 def _cpu_s(pid: int) -> float:

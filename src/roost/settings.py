@@ -85,6 +85,12 @@ class Settings(BaseSettings):
     domain: Annotated[str, AfterValidator(_domain)] = Field(
         default="roost.localhost", description="sandboxes are reached at <port>-<sandbox>.<domain>"
     )
+    tls: bool = Field(default=False, description="speak https, with a certificate of Roost's own making unless tls_cert is set")
+    tls_cert: Folder | None = Field(default=None, description="a certificate (PEM, with its chain) for the domain and *.<domain>")
+    tls_key: Folder | None = Field(default=None, description="the key of tls_cert (PEM)")
+    public_port: int | None = Field(
+        default=None, ge=1, le=65535, description="the port that clients use when a proxy that speaks https stands in front"
+    )
     volume_size_gb: int = Field(default=50, ge=4, description="size of the volume's file, which is sparse, in GiB")
     engine: Folder | None = Field(default=None, description="a runsc of your own, of June 2026 or later")
     mirror: Annotated[str, AfterValidator(_mirror)] | None = Field(
@@ -146,6 +152,14 @@ class Settings(BaseSettings):
     @property
     def file(self) -> Path:
         return self.home / "roost.toml"
+
+    @property
+    def speaks_tls(self) -> bool:
+        return self.tls or self.tls_cert is not None or self.tls_key is not None
+
+    @property
+    def tls_dir(self) -> Path:
+        return self.home / "tls"
 
     @property
     def db(self) -> Path:

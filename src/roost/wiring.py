@@ -10,14 +10,16 @@ import json
 import os
 import random
 import signal
-import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import structlog
 import uvicorn
 
@@ -40,7 +42,7 @@ from roost.control.repairs import Repairs
 from roost.control.sandboxes import Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
-from roost.domain.errors import Conflict, Fault
+from roost.domain.errors import Conflict, Fault, RoostError
 from roost.domain.ids import NodeId
 from roost.domain.template import Recipe
 from roost.drivers.clock import SystemClock
@@ -50,6 +52,7 @@ from roost.drivers.runtime.gvisor import GVisor
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge, protocol_factory
 from roost.edge.ledger import TrafficLedger
+from roost.listening import listening
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
@@ -58,11 +61,13 @@ from roost.node.slots import Slots, SlotSettings
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
 from roost.setup.installation import Installation
+from roost.setup.tls import Certificate, ensure_certificate, load, make_context, own_certificate
 from roost.telemetry import log as logs
 
 VERSION = version("roost")
 LOCAL_NODE = NodeId("local")
 _PATIENCE_S = 10  # for open requests, at the end
+_CERTIFICATE_S = 12 * 3600  # between two looks at the certificate
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +78,7 @@ class ServerInfo:
     pid: int
     key: str
     home: Path
+    ca: Path | None = None  # what clients must trust to speak https with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,20 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT. Raises Conflict when the home or the port is taken."""
     logs.configure(logs.Format.CONSOLE, logs.Level(settings.log_level))
-    with hold_home(settings.home), listening(settings) as door:
+    with hold_home(settings.home), listening(settings.host, settings.port) as door:
         port = door.getsockname()[1]
+        certificate = _certificate(settings) if settings.speaks_tls else None
         async with open_house(settings, installation, port, crash_point) as house, anyio.create_task_group() as tasks:
             await tasks.start(house.flights.run)
             await tasks.start(house.edge.run)
             await tasks.start(house.keeper.run)
             await _ensure_templates(house, installation)
             key = await _first_key(house.services.keys, settings.key_file)
-            server = _Server(_uvicorn(house, on_started=lambda: _announce(settings, port, key, on_ready)))
+            tls = make_context(certificate) if certificate is not None else None
+            server = _Server(_uvicorn(house, tls, on_started=lambda: _announce(settings, port, key, certificate, on_ready)))
             tasks.start_soon(_stop_on_signal, server)
+            if tls is not None:
+                tasks.start_soon(_keep_certificate, settings, tls)
             try:
                 await server.serve(sockets=[door])
             finally:
@@ -146,11 +156,12 @@ async def open_house(
             about = About(
                 version=VERSION,
                 domain=settings.domain,
-                port=port,
+                port=settings.public_port or port,
                 home=str(settings.home),
                 pid=os.getpid(),
                 engine=f"gvisor {installation.engine.version}",
                 agent=agent.version,
+                scheme="https" if settings.speaks_tls or settings.public_port else "http",
             )
             try:
                 yield _join(store, node, guest, clock, chance, settings, about)
@@ -239,27 +250,6 @@ def hold_home(home: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def listening(settings: Settings) -> Iterator[socket.socket]:
-    """The door, taken before anything is made."""
-    with ExitStack() as stack:
-        try:
-            family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
-            door = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            door.bind((settings.host, settings.port))
-            door.listen(2048)
-        except OSError as error:
-            raise Conflict(
-                "port_taken",
-                f"Roost cannot listen on {settings.host}:{settings.port}: {error.strerror}."
-                " Choose another port (`--port`, ROOST_PORT), or end what listens there.",
-                host=settings.host,
-                port=settings.port,
-            ) from error
-        yield door
-
-
 class _Server(uvicorn.Server):
     """uvicorn without its signal handling: signals are ours."""
 
@@ -268,7 +258,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _uvicorn(house: House, on_started: Callable[[], None]) -> uvicorn.Config:
+def _uvicorn(house: House, tls: ssl.SSLContext | None, on_started: Callable[[], None]) -> uvicorn.Config:
     app = create_app(house.services)
 
     @asynccontextmanager
@@ -285,7 +275,25 @@ def _uvicorn(house: House, on_started: Callable[[], None]) -> uvicorn.Config:
         access_log=False,
         timeout_graceful_shutdown=_PATIENCE_S,
         server_header=False,
+        ssl_context_factory=(lambda *_: tls) if tls is not None else None,
     )
+
+
+def _certificate(settings: Settings) -> Certificate:
+    if settings.tls_cert is not None or settings.tls_key is not None:
+        return own_certificate(settings.tls_cert, settings.tls_key)
+    return ensure_certificate(settings.tls_dir, settings.domain, settings.host, datetime.now(UTC))
+
+
+async def _keep_certificate(settings: Settings, tls: ssl.SSLContext) -> None:
+    """Servers run for longer than certificates last. Roost's own is renewed in time, the owner's read again."""
+    while True:
+        await anyio.sleep(_CERTIFICATE_S)
+        try:
+            certificate = await anyio.to_thread.run_sync(_certificate, settings)
+            load(tls, certificate)
+        except (RoostError, OSError) as error:
+            log.warning("the certificate stays as it was", error=str(error))
 
 
 async def _stop_on_signal(server: uvicorn.Server) -> None:
@@ -297,24 +305,43 @@ async def _stop_on_signal(server: uvicorn.Server) -> None:
             server.should_exit = True
 
 
-def _announce(settings: Settings, port: int, key: str, on_ready: Callable[[ServerInfo], None]) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+def _announce(
+    settings: Settings, port: int, key: str, certificate: Certificate | None, on_ready: Callable[[ServerInfo], None]
+) -> None:
+    url, ca = _url(settings, port, certificate), certificate.ca if certificate is not None else None
     record = settings.home / "server.json"
     unborn = record.with_suffix(".partial")
-    unborn.write_text(json.dumps({"url": url, "pid": os.getpid(), "version": VERSION}))
+    told = {"url": url, "pid": os.getpid(), "version": VERSION}
+    unborn.write_text(json.dumps(told if ca is None else {**told, "ca": str(ca)}))
     unborn.replace(record)
-    on_ready(ServerInfo(url, os.getpid(), key, settings.home))
+    on_ready(ServerInfo(url, os.getpid(), key, settings.home, ca))
+
+
+def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
+    """An address that needs no name server; but an owner's certificate is for names only."""
+    if certificate is not None and certificate.ca is None:
+        return f"https://api.{settings.domain}:{port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http{'s' if certificate else ''}://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
 
 async def _first_key(keys: Keys, file: Path) -> str:
-    """The key for the people at this machine, in a file that only root reads."""
+    """The key for the people at this machine."""
     secret = await keys.ensure_first()
-    if secret is not None:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as content:
-            content.write(secret + "\n")
-        return secret
+    if secret is None:
+        return _read_key(file)
+    _write_key(file, secret)
+    return secret
+
+
+def _write_key(file: Path, secret: str) -> None:
+    """Only root reads it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as content:
+        content.write(secret + "\n")
+
+
+def _read_key(file: Path) -> str:
     try:
         return file.read_text().strip()
     except FileNotFoundError as error:

@@ -18,9 +18,9 @@ def root() -> None:
 
 
 @pytest.fixture(scope="package")
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def mortal() -> Iterator[Server]:
     """Without a warm pool, so that a create takes every step; with few spare slots, so that they can be counted."""
-    with serving(tmp_path_factory.mktemp("mortal") / "home", is_mortal=True, warm_pool=0, spare_slots=2) as server:
+    with serving(is_mortal=True, warm_pool=0, spare_slots=2) as server:
         yield server
 
 
@@ -40,3 +40,4 @@ def server(mortal: Server, bystanders: Bystanders) -> Iterator[Server]:
     yield mortal
     assert mortal.is_running, mortal.log_tail()
     bystanders.check()
+    bystanders.kill_others()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,28 @@ def _containers(server: Server) -> set[str]:
 
 
 def _processes(server: Server) -> set[str]:
-    """The containers that a kernel of gVisor runs for, by the machine's process table."""
-    found: list[str] = []
+    """The containers that a kernel of gVisor runs for."""
+    found = [container for _, container in _sentries(server)]
+    assert len(found) == len(set(found)), "two kernels for one container"
+    return set(found)
+
+
+def sentry_of(server: Server, sandbox: str) -> int:
+    """The pid of the kernel that a sandbox runs on."""
+    container = _journals(server.volume / "sandboxes")[sandbox]["container"]
+    (pid,) = (pid for pid, name in _sentries(server) if name == container)
+    return pid
+
+
+def _sentries(server: Server) -> Iterator[tuple[int, str]]:
+    """Pid and container of every kernel of this Roost's, by the machine's process table."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue  # ended meanwhile
         if f"--root={server.run_dir / 'runsc'}" in words and "boot" in words:
-            found.append(words[-2])
-    assert len(found) == len(set(found)), "two kernels for one container"
-    return set(found)
+            yield int(process.name), words[-2]
 
 
 def _check_snapshots(server: Server, needed: set[str | None]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from roost.client import Sandbox
-from tests.real.server import Server, said, settled
+from tests.real.server import Server, said, settles
 
 # A process that counts in memory; its count is seen in a file that is memory too.
 _COUNTER = """
@@ -29,7 +30,7 @@ class Subject:
     parent: str | None = None  # whose disk and memory it began with
 
     @staticmethod
-    def of(server: Server, **request: object) -> Subject:
+    def of(server: Server, **request: Any) -> Subject:
         subject = Subject(server, server.roost.create(**request).id)
         subject.equip()
         return subject
@@ -88,9 +89,15 @@ class Bystanders:
         return both
 
     def check(self) -> None:
-        assert settled(self.runner.server, self.runner.id).state == "running"
+        settles(self.runner.server, self.runner.id, "running")
         self.runner.check_memory()
-        assert settled(self.sleeper.server, self.sleeper.id).state == "paused"
+        settles(self.sleeper.server, self.sleeper.id, "paused")
+
+    def kill_others(self) -> None:
+        """What a test that failed left behind is not for the next one to find."""
+        for record in self.runner.server.roost.sandboxes():
+            if record.state != "dead" and record.id not in (self.runner.id, self.sleeper.id):
+                self.runner.server.roost.get(record.id).kill()
 
     def wake_the_sleeper(self) -> None:
         self.sleeper.sandbox.resume()

@@ -11,7 +11,7 @@ from roost.client import calls
 from roost.domain.errors import Unavailable
 from tests.chaos.invariants import check_sound
 from tests.chaos.subjects import Subject
-from tests.real.server import Server, eventually, settled
+from tests.real.server import Server, eventually, settles
 
 # Every move begins with control's commit ("begin": no step of the node was done yet) and ends with the node's last step, of which
 # control never heard.
@@ -35,8 +35,7 @@ def crash(server: Server, step: str, act: Callable[[], object]) -> None:
 def test_create(server: Server, step: str) -> None:
     name = f"create-{step}"
     crash(server, f"create.{step}", lambda: server.roost.create(name=name, idempotency_key=name))
-    record = settled(server, name)
-    assert record.state == "running"
+    record = settles(server, name, "running")
     assert server.roost.create(name=name, idempotency_key=name).id == record.id  # asked again, it is the same one
     subject = Subject(server, record.id)
     subject.equip()
@@ -49,7 +48,7 @@ def test_pause(server: Server, step: str) -> None:
     """Also after the pause was committed, before and after the frozen source is taken away."""
     subject = Subject.of(server)
     crash(server, step, subject.sandbox.pause)
-    assert settled(server, subject.id).state == "paused"
+    settles(server, subject.id, "paused")
     eventually(lambda: check_sound(server))
     assert not subject.sandbox.resume().cold
     subject.check_memory()
@@ -61,7 +60,7 @@ def test_resume(server: Server, step: str) -> None:
     subject = Subject.of(server)
     subject.sandbox.pause()
     crash(server, f"resume.{step}", subject.sandbox.resume)
-    assert settled(server, subject.id).state == "running"
+    settles(server, subject.id, "running")
     eventually(lambda: check_sound(server))
     subject.check_memory()
     subject.check_usable()
@@ -71,7 +70,7 @@ def test_resume(server: Server, step: str) -> None:
 def test_snapshot(server: Server, step: str) -> None:
     subject = Subject.of(server)
     crash(server, f"snapshot.{step}", subject.sandbox.snapshot)
-    assert settled(server, subject.id).state == "running"
+    settles(server, subject.id, "running")
     (taken,) = server.roost.snapshots(sandbox=subject.id)
     eventually(lambda: check_sound(server))
     subject.check_memory()
@@ -83,7 +82,7 @@ def test_snapshot(server: Server, step: str) -> None:
 def test_kill(server: Server, step: str) -> None:
     subject = Subject.of(server)
     crash(server, f"kill.{step}", subject.sandbox.kill)
-    assert settled(server, subject.id).state == "dead"
+    settles(server, subject.id, "dead")
     eventually(lambda: check_sound(server))
 
 
@@ -92,11 +91,11 @@ def test_fork(server: Server, step: str) -> None:
     """The parent runs on. Children that were begun come to life; none is half-made."""
     parent = Subject.of(server)
     crash(server, step, lambda: parent.sandbox.fork(2))
-    assert settled(server, parent.id).state == "running"
+    settles(server, parent.id, "running")
     children = [record.id for record in server.roost.sandboxes() if record.parent == parent.id and record.state != "dead"]
     assert len(children) == (0 if step.startswith("snapshot") else 2)
     for id in children:
-        assert settled(server, id).state == "running"
+        settles(server, id, "running")
         parent.child(id).check_usable()
     eventually(lambda: check_sound(server))
     parent.check_memory()
@@ -113,7 +112,7 @@ def test_a_claim_from_the_warm_pool(server: Server) -> None:
         server.roost.create(name="claimed")
     server.wait_until_dead()
     server.start(warm_pool=0)
-    assert settled(server, "claimed").state == "running"
+    settles(server, "claimed", "running")
     eventually(lambda: check_sound(server))
     subject = Subject(server, server.roost.get("claimed").id)
     subject.equip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anyio
 import pytest
 
 from roost.domain.errors import (
@@ -16,6 +15,7 @@ from roost.domain.errors import (
 )
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
+from roost.domain.snapshot import Kind
 from tests.flows.test_meetings import Asked
 from tests.flows.world import TEAM, Ground, Roost, serving
 
@@ -100,7 +100,7 @@ async def test_a_failed_kill_stays_killing_and_the_keeper_repeats_it(roost: Roos
         await roost.sandboxes.kill(TEAM, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.KILLING
     for _ in range(2):
-        await anyio.wait_all_tasks_blocked()
+        await roost.quiet()
         roost.ground.clock.advance(60)
     await roost.ground.until_state(sandbox.id, State.DEAD)
     await roost.flights.drain()
@@ -126,6 +126,23 @@ async def test_a_process_found_gone_rewinds_to_the_last_snapshot(roost: Roost, m
     await roost.power.resume(TEAM, sandbox.id)
     assert roost.guest(sandbox).memory == "before"
     assert (await roost.ground.record(sandbox.id)).reason is None
+
+
+async def test_what_a_lost_sandbox_wrote_since_its_last_snapshot_is_kept(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    roost.guest(sandbox).disk = "old work"
+    await roost.snapshots.take(TEAM, sandbox.id)
+    roost.guest(sandbox).disk = "new work"
+    roost.ground.node.crash_machine()
+    with pytest.raises(SandboxLost):
+        await roost.power.pause(TEAM, sandbox.id)
+    [rewound] = await roost.ground.events(EventKind.REWOUND)
+    kept = await roost.snapshots.get(TEAM, str(rewound.facts["disk"]))
+    assert kept.kind is Kind.DISK
+    assert roost.ground.node.images[kept.id].disk == "new work"
+    await roost.power.resume(TEAM, sandbox.id)
+    assert roost.guest(sandbox).disk == "old work"
+    await roost.ground.check_invariants()
 
 
 async def test_a_lost_process_without_a_snapshot_boots_from_its_surviving_disk(roost: Roost) -> None:
@@ -181,7 +198,7 @@ async def test_a_move_that_never_ends_is_given_up_in_the_end(roost: Roost, move:
         ask = roost.power.pause if move == "pause" else roost.power.resume
         asked = Asked(roost, lambda: ask(TEAM, sandbox.id))
     for _ in range(12):
-        await _quiet(roost)
+        await _turns(roost)
         node.gate(move)
         clock.advance(150)
     assert isinstance((await asked.done()).error, MoveTimedOut)
@@ -222,8 +239,7 @@ async def _exists(roost: Roost) -> bool:
     return bool(await roost.ground.records())
 
 
-async def _quiet(roost: Roost) -> None:
-    """Until every task waits; with a database in a thread, until its answers are in too."""
-    for _ in range(10):
-        await anyio.wait_all_tasks_blocked()
+async def _turns(roost: Roost) -> None:
+    """As `quiet`, while a flight is held up on purpose."""
+    for _ in range(40):
         await roost.ground.records()

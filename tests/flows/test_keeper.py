@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anyio
 import pytest
 
 from roost.contracts.ledger import Traffic
@@ -20,17 +19,10 @@ pytestmark = pytest.mark.anyio
 async def pass_time(roost: Roost, seconds: float, *, step: float = 5.0) -> None:
     """Time passes in steps, and after each everybody does what they do then."""
     end = roost.ground.clock.now() + seconds
-    await quiet(roost)
+    await roost.quiet()
     while (left := end - roost.ground.clock.now()) > 0:
         roost.ground.clock.advance(min(step, left))
-        await quiet(roost)
-
-
-async def quiet(roost: Roost) -> None:
-    for _ in range(8):
-        await anyio.wait_all_tasks_blocked()
-        await roost.ground.records()  # with a database in a thread: its answers are in too
-    await roost.flights.drain()
+        await roost.quiet()
 
 
 async def state(roost: Roost, sandbox: Sandbox) -> State:
@@ -61,9 +53,9 @@ async def test_at_its_deadline_it_sleeps_or_ends(roost: Roost, then: OnTimeout, 
 
 
 async def test_a_deadline_before_the_next_look_is_kept_to_the_second(roost: Roost) -> None:
-    await quiet(roost)
+    await roost.quiet()
     sandbox = await roost.sandbox(policy=SleepPolicy(timeout_s=1.0))
-    await quiet(roost)
+    await roost.quiet()
     roost.ground.clock.advance(1.0)
     await roost.ground.until_state(sandbox.id, State.PAUSED)
     [event] = await roost.ground.events(EventKind.PAUSED)
@@ -219,7 +211,7 @@ async def test_losses_that_lie_far_apart_do_not_add_up(roost: Roost) -> None:
     for incarnation in (1, 2, 3):
         await pass_time(roost, 60, step=30)
         roost.ground.node.end(sandbox.id)
-        await quiet(roost)
+        await roost.quiet()
         record = await roost.ground.record(sandbox.id)
         assert (record.state, record.incarnation) == (State.RUNNING, incarnation + 1)
 
@@ -243,14 +235,14 @@ async def test_news_of_an_older_incarnation_changes_nothing(roost: Roost) -> Non
     roost.ground.node.guests, new = {sandbox.id: guest}, dict(roost.ground.node.guests)
     roost.ground.node.end(sandbox.id)
     roost.ground.node.guests = new
-    await quiet(roost)
+    await roost.quiet()
     assert await state(roost, sandbox) is State.RUNNING
 
 
 async def test_a_process_missing_at_two_looks_is_lost(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     kept = await roost.snapshots.take(TEAM, sandbox.id)
-    await quiet(roost)
+    await roost.quiet()
     del roost.ground.node.guests[sandbox.id]
     await pass_time(roost, 5)
     assert await state(roost, sandbox) is State.RUNNING, "it may be a departure that is not heard yet"

@@ -50,6 +50,8 @@ from roost.testing.node import FakeCluster, FakeGuest, FakeNode
 TEAM = DEFAULT_TEAM
 ME = Principal(TEAM, KeyId("kme"))
 BASE = Recipe(name="base", digest="d1", size=Size(), run=("apt-get install -y git",), start="serve", ready="curl -f :80")
+PATIENCE_S = 60.0
+"""A test that waits for what never comes fails, rather than hang."""
 
 
 class ScriptedGuest:
@@ -175,6 +177,15 @@ class Roost:
     def guest(self, sandbox: Sandbox) -> FakeGuest:
         return self.ground.node.guests[sandbox.id]
 
+    async def quiet(self) -> None:
+        """Everybody has had many turns, at the loop and at the database, which serves them one after the other: whatever time
+        passing set off has run its course."""
+        for _ in range(40):
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            await self.ground.records()
+        await self.flights.drain()
+
     async def build_base(self) -> None:
         await self.templates.build(BASE, Path("base.tar"))
 
@@ -232,7 +243,8 @@ async def serving(ground: Ground) -> AsyncIterator[Roost]:
         await group.start(roost.flights.run)
         await group.start(roost.keeper.run)
         try:
-            yield roost
+            with anyio.fail_after(PATIENCE_S):
+                yield roost
         finally:
             group.cancel_scope.cancel()
             ground.node.open_gates()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -51,13 +52,15 @@ def interpreter(cache: Path) -> Interpreter:
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with a volume of its own, unmounted afterwards."""
-    path = tmp_path_factory.mktemp("home")
-    commands = Commands()
-    ensure_volume(path, 20, commands, is_default=True)
-    yield path
-    unmount_volume(path, commands)
+def home() -> Iterator[Path]:
+    """A home with a volume of its own, unmounted afterwards. Not below pytest's directory: it empties old ones, and would walk
+    into the volume of a run that was killed."""
+    with tempfile.TemporaryDirectory(prefix="roost-test-", dir="/var/tmp") as folder:
+        path = Path(folder)
+        commands = Commands()
+        ensure_volume(path, 20, commands, is_default=True)
+        yield path
+        unmount_volume(path, commands)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +82,7 @@ async def node(ground: Ground) -> AsyncIterator[NodeService]:
 
 
 @pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     """A whole server on a home of its own. Tests may kill it, and leave it running."""
-    with serving(tmp_path_factory.mktemp("server") / "home") as server:
+    with serving() as server:
         yield server

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
 from roost.archive.keys import VolumePaths
+from roost.contracts.guest import Guest
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, new_sandbox_id, new_snapshot_id
 from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, ResumeOrder
 from roost.domain.sandbox import Size
@@ -20,7 +21,7 @@ from roost.drivers.runtime.gvisor import GVisor
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
-from roost.node.service import NodeService
+from roost.node.service import PARKED_LIMIT, NodeService
 from roost.node.slots import Slots, SlotSettings
 from roost.settings import instance_of
 from roost.setup.engine import Engine
@@ -45,10 +46,16 @@ class Ground:
     def volume(self) -> VolumePaths:
         return VolumePaths(self.home / "volume")
 
+    def runtime(self) -> GVisor:
+        """The engine, as somebody sees it who knows nothing of what was done before."""
+        return GVisor(runsc=self.engine.path, version=self.engine.version, state=Path(f"/run/roost/{self.instance}/runsc"))
+
     @asynccontextmanager
-    async def opened(self, *, leave_running: bool = False) -> AsyncIterator[NodeService]:
+    async def opened(
+        self, *, leave_running: bool = False, parked_limit: int = PARKED_LIMIT, guest: Guest | None = None
+    ) -> AsyncIterator[NodeService]:
         """The node, as a server would have it. Afterwards nothing of it is left on the machine, unless asked for."""
-        runtime = GVisor(runsc=self.engine.path, version=self.engine.version, state=Path(f"/run/roost/{self.instance}/runsc"))
+        runtime = self.runtime()
         name = runtime.capabilities.engine
         meter = Meter(volume=self.volume.home)
         async with anyio.create_task_group() as tasks:
@@ -62,7 +69,10 @@ class Ground:
                 cgroup_parent=f"roost-{self.instance}",
                 cpu_features=cpu_features(),
             )
-            node = NodeService(id=NodeId("n1"), containers=containers, guest=Envd(now=time.time), now=time.time, tasks=tasks)
+            node = NodeService(
+                id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,
+                tasks=tasks,                parked_limit=parked_limit,
+            )  # fmt: skip
             await node.open()
             try:
                 yield node
@@ -73,6 +83,8 @@ class Ground:
                             await node.kill(KillOrder(presence.sandbox, presence.incarnation))
                     if not await node.close():
                         runtime.dispose()
+                        with suppress(OSError):
+                            Path(f"/run/roost/{self.instance}").rmdir()
                         meter.remove_cgroup(f"/roost-{self.instance}")
                 tasks.cancel_scope.cancel()
 

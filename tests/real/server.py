@@ -10,12 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any, TypeVar
 
 from roost.client import Roost, Sandbox, SandboxRecord
 from roost.domain.lifecycle import MOVING
@@ -23,6 +25,8 @@ from roost.settings import RUN, instance_of
 from roost.setup.commands import Commands
 from roost.setup.volume import unmount_volume
 from tests.real.doomed import DIES_AT
+
+T = TypeVar("T")
 
 REPOSITORY = Path(__file__).parents[2]
 STARTS_WITHIN_S = 180.0
@@ -124,6 +128,10 @@ class Server:
         """As `roost down`: it ends in order, and its sandboxes live on."""
         assert self._process is not None
         self._process.terminate()
+        self.wait_until_ended()
+
+    def wait_until_ended(self) -> None:
+        """Somebody else stopped it."""
         code = self._ended()
         assert code == 0, f"the server ended with {code}:\n{self.log_tail()}"
 
@@ -181,22 +189,25 @@ def _environment(settings: dict[str, object]) -> dict[str, str]:
 
 
 @contextmanager
-def serving(home: Path, *, is_mortal: bool = False, **settings: object) -> Iterator[Server]:
-    """A server on a fresh home. Afterwards nothing of it is left on the machine."""
-    server = Server(home, is_mortal)
-    try:
-        server.start(**settings)
-    except BaseException:
-        unmount_volume(home, Commands())
-        raise
-    try:
-        yield server
-    finally:
-        server.clear()
+def serving(home: Path | None = None, *, is_mortal: bool = False, **settings: object) -> Iterator[Server]:
+    """A server on a fresh home, its own unless given. Afterwards nothing of it is left on the machine.
+
+    Not in pytest's own temporary directory: that is swept by other runs of pytest, and a mounted volume is not for sweeping."""
+    with tempfile.TemporaryDirectory(prefix="roost-") as folder:
+        server = Server(home or Path(folder).resolve() / "home", is_mortal)
+        try:
+            server.start(**settings)
+        except BaseException:
+            unmount_volume(server.home, Commands())
+            raise
+        try:
+            yield server
+        finally:
+            server.clear()
 
 
 @contextmanager
-def sandbox_of(server: Server, **request: object) -> Iterator[Sandbox]:
+def sandbox_of(server: Server, **request: Any) -> Iterator[Sandbox]:
     """A sandbox that is killed afterwards, by whatever server lives then."""
     sandbox = server.roost.create(**request)
     try:
@@ -206,21 +217,43 @@ def sandbox_of(server: Server, **request: object) -> Iterator[Sandbox]:
             server.roost.get(sandbox.id).kill()
 
 
-def settled(server: Server, sandbox: str) -> SandboxRecord:
-    """The record once no move is under way. The move's end writes an event, so each event is a reason to look again."""
-    record = server.roost.get(sandbox).record
-    if record.state not in MOVING:
+def settled(server: Server, ref: str) -> SandboxRecord:
+    """The record once no move is under way. Not every move writes an event, so the record itself is watched."""
+
+    def look() -> SandboxRecord:
+        record = server.roost.get(ref).record
+        assert record.state not in MOVING, f"{record!r}\n{server.log_tail()}"
         return record
-    deadline = time.monotonic() + SETTLES_WITHIN_S
-    for _ in server.roost.follow_events(after=0, sandbox=sandbox):
-        record = server.roost.get(sandbox).record
-        if record.state not in MOVING:
-            return record
-        assert time.monotonic() < deadline, f"{sandbox} is still {record.state}:\n{server.log_tail()}"
-    raise AssertionError("the event stream ended")
+
+    return eventually(look, SETTLES_WITHIN_S)
 
 
-def eventually(check: Callable[[], None], within_s: float = 30.0) -> None:
+def settles(server: Server, ref: str, state: str) -> SandboxRecord:
+    """Once no move is under way, it is in this state."""
+    record = settled(server, ref)
+    assert record.state == state, f"{record!r}\n{server.log_tail()}"
+    return record
+
+
+@contextmanager
+def bounded(limit_s: float) -> Iterator[None]:
+    """Raises AssertionError in the middle of whatever waits there, once the time is over. Only on the main thread.
+
+    Not TimeoutError: a client would take that for a connection that broke, and make another one."""
+
+    def give_up(_number: int, _frame: object) -> None:
+        raise AssertionError(f"still waiting after {limit_s:g} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def eventually(check: Callable[[], T], within_s: float = 30.0) -> T:
     """For what nobody tells of: things that go away behind an answer. Raises what `check` raised last."""
     deadline = time.monotonic() + within_s
     while True:
@@ -232,7 +265,7 @@ def eventually(check: Callable[[], None], within_s: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def said(sandbox: Sandbox, command: str, **options: object) -> str:
+def said(sandbox: Sandbox, command: str, **options: Any) -> str:
     """What a command prints. It must succeed."""
     result = sandbox.run(command, **options)
     assert result.code == 0, f"`{command}` ended with {result.code}: {result.stdout!r} {result.stderr!r}"

@@ -14,7 +14,9 @@ PAGES = sorted(path for path in TOP.glob("*.md")) + sorted((TOP / "docs").rglob(
 
 
 def test_the_generated_pages_follow_the_code() -> None:
-    done = subprocess.run([sys.executable, TOP / "scripts/reference-pages", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, TOP / "scripts/reference-pages", "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -1,7 +1,8 @@
 """Errors and limits over HTTP: the only place of the control plane with status numbers in it.
 
 Whatever goes wrong is answered as `{"error": {"code", "message", …facts}}`. Bad input is the caller's (4xx), never ours
-(5xx)."""
+(5xx).
+"""
 
 from __future__ import annotations
 

@@ -152,9 +152,7 @@ def verify_file(paths: SnapshotPaths, manifest: Manifest, name: str) -> None:
                 manifest.snapshot, name, f"is {path.stat().st_size} bytes long, {expected.size_bytes} were written"
             )
         if prove(path) != expected:
-            raise SnapshotDamaged(
-                manifest.snapshot, name, "does not have the hash that was recorded when it was written"
-            )
+            raise SnapshotDamaged(manifest.snapshot, name, "does not have the hash that was recorded when it was written")
     except OSError as error:
         raise SnapshotDamaged(manifest.snapshot, name, f"cannot be read ({error.strerror})") from error
 

@@ -28,12 +28,19 @@ def variables_of() -> dict[str, str]:
     endpoint = find_endpoint()
     with Roost(endpoint=endpoint) as roost:
         domain = roost.run(calls.version())["domain"]
-    port = urlsplit(endpoint.url).port
-    return {
+    address = urlsplit(endpoint.url)
+    variables = {
         "ROOST_URL": endpoint.url,
         "ROOST_API_KEY": endpoint.key,
         "E2B_API_URL": endpoint.url,
-        "E2B_SANDBOX_URL": endpoint.url,
         "E2B_API_KEY": endpoint.key,
-        "E2B_DOMAIN": f"{domain}:{port}" if port else domain,
+        "E2B_DOMAIN": f"{domain}:{address.port}" if address.port else domain,
     }
+    if address.scheme == "http":
+        # E2B's clients reach a sandbox by its own name with https only; by this address with either.
+        variables["E2B_SANDBOX_URL"] = endpoint.url
+    elif endpoint.ca is not None:
+        # Python's clients take one file instead of the machine's, Node one more beside its own.
+        variables["SSL_CERT_FILE"] = str(endpoint.ca.with_name("bundle.pem"))
+        variables["NODE_EXTRA_CA_CERTS"] = str(endpoint.ca)
+    return variables

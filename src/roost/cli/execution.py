@@ -1,7 +1,8 @@
 """What `roost exec` does, and a reading of its command line that needs neither Typer nor rich.
 
 It is the verb that agents use for every command, and Typer takes longer to start than the rest of it. Anything unusual
-is left to Typer, which explains: `exec.py` declares the same options, and a test holds the two together."""
+is left to Typer, which explains: `exec.py` declares the same options, and a test holds the two together.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Connects a process inside a sandbox with this process: output to our streams as it is, our input and signals to
-it."""
+it.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Only the verb's own module is imported, because the command line is started often: once for each command of an agent.
 Exit codes: 0 success, 1 an error of Roost's (told on stderr), 2 wrong usage, 130 interrupted; `exec` and `shell` pass
-on their command's."""
+on their command's.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """What results look like: columns for people, JSON for programs. Plain text, so that it reads the same without
-colour."""
+colour.
+"""
 
 from __future__ import annotations
 

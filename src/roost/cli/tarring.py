@@ -1,5 +1,6 @@
 """Directories as streams: a tar made of one while it is sent, and one unpacked while it comes. Constant memory both
-ways."""
+ways.
+"""
 
 from __future__ import annotations
 

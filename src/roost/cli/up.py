@@ -31,6 +31,9 @@ def up(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
     domain: Annotated[str | None, typer.Option(help="Sandboxes are reached at <port>-<sandbox>.<domain>.")] = None,
+    tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="Speak https, with a certificate made here.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Your own certificate for the domain and *.<domain>.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Serve in the background.")] = False,
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", hidden=True)] = None,
 ) -> None:
@@ -38,11 +41,14 @@ def up(
     one."""
     from roost.settings import Settings
 
-    settings = Settings.load(home=home, host=host, port=port, domain=domain)
+    settings = Settings.load(home=home, host=host, port=port, domain=domain, tls=tls, tls_cert=tls_cert, tls_key=tls_key)
     _refuse_second(settings)
+    _refuse_taken_port(settings)
     if detach:
         _install(settings)
-        _serve_in_background(settings, {"--host": host, "--port": port, "--domain": domain})
+        given = {"--host": host, "--port": port, "--domain": domain, "--tls-cert": tls_cert, "--tls-key": tls_key}
+        words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        _serve_in_background(settings, words + ([] if tls is None else ["--tls" if tls else "--no-tls"]))
     else:
         _serve(settings, _install(settings), ready_fd)
 
@@ -59,6 +65,14 @@ def _refuse_second(settings: Settings) -> None:
         f"A server runs on {settings.home} already, {who}. `roost down` ends it; another home makes a second one (--home).",
         home=str(settings.home),
     )
+
+
+def _refuse_taken_port(settings: Settings) -> None:
+    """Before the minutes that setting up may take; the server takes the port for good later."""
+    from roost.listening import listening
+
+    with listening(settings.host, settings.port):
+        pass
 
 
 def _install(settings: Settings) -> Any:
@@ -78,10 +92,11 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
 
     def on_ready(info: wiring.ServerInfo) -> None:
         if ready_fd is not None:
-            os.write(ready_fd, json.dumps({"url": info.url, "pid": info.pid, "key": info.key}).encode())
+            told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
+            os.write(ready_fd, json.dumps(told).encode())
             os.close(ready_fd)
         else:
-            greet(info.url, info.key, settings.home)
+            greet(info.url, info.key, settings.home, str(info.ca) if info.ca else None)
             say("\nCtrl-C ends the server; sandboxes live on.")
             sys.stdout.flush()
 
@@ -91,12 +106,12 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
     anyio.run(serve, backend_options={"use_uvloop": True})
 
 
-def _serve_in_background(settings: Settings, options: dict[str, Any]) -> None:
+def _serve_in_background(settings: Settings, options: list[str]) -> None:
     """Starts a server that outlives us and waits until it serves: it writes to a pipe when it does, or ends and closes
     it."""
     reader, writer = os.pipe()
     words = [sys.executable, "-m", "roost.cli.main", "up", "--home", str(settings.home), "--ready-fd", str(writer)]
-    words += [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    words += options
     log = settings.home / "server.log"
     with log.open("ab") as out:
         started_at = out.tell()
@@ -111,7 +126,7 @@ def _serve_in_background(settings: Settings, options: dict[str, Any]) -> None:
         os.close(reader)
     if told:
         info = json.loads(told)
-        greet(info["url"], info["key"], settings.home)
+        greet(info["url"], info["key"], settings.home, info["ca"])
         say("\n`roost down` ends the server; sandboxes live on.")
         return
     if told is None:
@@ -130,13 +145,15 @@ def _tail(log: Path, start: int) -> str:
         return content.read().decode(errors="replace").strip()
 
 
-def greet(url: str, key: str, home: Path) -> None:
-    """The address, the key, and what to try next."""
+def greet(url: str, key: str, home: Path, ca: str | None = None) -> None:
+    """The address, the key, whom to trust, and what to try next."""
     from roost.client.endpoint import DEFAULT_HOME
 
     command = "roost" if shutil.which("roost") else shlex.quote(os.path.relpath(Path(sys.executable).parent / "roost"))
     say(f"Roost serves at {url}")
     say(f"API key         {key}")
+    if ca is not None:
+        say(f"Clients trust   {ca} (`roost env` sets what E2B's clients need)")
     say("\nTry, in another terminal:")
     if home != DEFAULT_HOME:
         say(f"  export ROOST_HOME={shlex.quote(str(home))}")

@@ -1,5 +1,6 @@
 """Verbs that end in somebody else's command line: `roost exec NAME ls -l` and `roost exec NAME -- ls -l` mean the
-same."""
+same.
+"""
 
 from __future__ import annotations
 

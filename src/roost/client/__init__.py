@@ -12,7 +12,8 @@ processes with the same bookkeeping (`output`), and differ only in how bytes are
 
 Owns what a client knows of the wire: `/v1`, the agent's Connect protocol through the edge, the live event stream. May
 import httpx, `domain.errors` and `domain.ids`, nothing else of Roost. Start reading at `roost.py`, then `sandbox.py`
-and `processes.py`."""
+and `processes.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The calls to the agent inside a sandbox, as data. They go to the server's own port; the edge passes them on by their
-headers."""
+headers.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Where the server is and which key opens it.
 
 `ROOST_URL` and `ROOST_API_KEY` say so for any machine. On the server's own machine nothing needs to be said: a running
-server leaves its address in `$ROOST_HOME/server.json` and its first key in `$ROOST_HOME/key`."""
+server leaves its address in `$ROOST_HOME/server.json` and its first key in `$ROOST_HOME/key`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ DEFAULT_HOME = Path("/var/lib/roost")
 class Endpoint:
     url: str
     key: str = field(repr=False)
+    ca: Path | None = None  # whose certificates to trust, if not the usual ones
 
 
 def find_endpoint(
@@ -55,16 +57,29 @@ def find_endpoint(
             " Set ROOST_API_KEY (`roost env` prints it on the server's machine).",
             url=found_url,
         )
-    return Endpoint(found_url.rstrip("/"), found_key)
+    return Endpoint(found_url.rstrip("/"), found_key, _ca(found_url, home, environ))
+
+
+def _ca(url: str, home: Path, environ: Mapping[str, str]) -> Path | None:
+    """A server on this machine says in its record what to trust; for any other, SSL_CERT_FILE does, as for most programs."""
+    if not url.startswith("https:"):
+        return None
+    record = _record(home)
+    found = record.get("ca") if record.get("url") == url.rstrip("/") else environ.get("SSL_CERT_FILE")
+    return Path(found) if isinstance(found, str) and found else None
 
 
 def _recorded_url(home: Path) -> str | None:
+    url = _record(home).get("url")
+    return url if isinstance(url, str) and url else None
+
+
+def _record(home: Path) -> dict[str, object]:
     try:
         record = json.loads((home / "server.json").read_text())
     except (OSError, ValueError):
-        return None
-    url = record.get("url") if isinstance(record, dict) else None
-    return url if isinstance(url, str) and url else None
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _recorded_key(home: Path) -> str | None:

@@ -2,7 +2,8 @@
 
 Three voices speak on one port: `/v1` (`{"error": {"code", "message", …}}`), the agent's RPCs (`{"code": "not_found",
 …}`) and its plain routes and the edge (`{"code": 502, …}`). They are told apart by shape; the class follows the code
-where it is known, else the status."""
+where it is known, else the status.
+"""
 
 from __future__ import annotations
 

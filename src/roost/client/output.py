@@ -2,7 +2,8 @@
 
 The agent numbers the bytes of a process's output: one count over stdout, stderr and terminal. A `Tracker` remembers the
 next number it expects, so that a new connection can ask for the rest. Nothing here moves bytes: `processes` and `aio`
-do."""
+do.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """What the server tells, as records. Each keeps the object it was read from in `raw`; fields it does not know are only
-there."""
+there.
+"""
 
 from __future__ import annotations
 

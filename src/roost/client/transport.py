@@ -1,11 +1,13 @@
 """Runs calls over httpx, blocking or awaiting. The only place that knows httpx's errors; they leave it as Roost's own.
 
 Connections are kept and reused. A call that may be repeated is sent again when its connection breaks; no other is,
-because nobody can tell whether the server acted on it."""
+because nobody can tell whether the server acted on it.
+"""
 
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ import httpx
 from roost.client.calls import Call
 from roost.client.endpoint import Endpoint
 from roost.client.errors import from_answer
-from roost.domain.errors import RoostError, TimedOut, Unavailable
+from roost.domain.errors import Invalid, RoostError, TimedOut, Unavailable
 
 T = TypeVar("T")
 
@@ -47,6 +49,21 @@ class Streaming:
     headers: Mapping[str, str]
     params: Mapping[str, str] = field(default_factory=dict)
     content: bytes | Iterable[bytes] | AsyncIterable[bytes] | None = None
+
+
+def _trust(endpoint: Endpoint) -> ssl.SSLContext | bool:
+    """Raises Invalid when the file of certificates to trust cannot be read."""
+    if endpoint.ca is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=endpoint.ca)
+    except (OSError, ssl.SSLError) as error:
+        raise Invalid(
+            "ca_unreadable",
+            f"{endpoint.ca}, whose certificates are to be trusted for {endpoint.url}, cannot be read: {error}."
+            " Correct SSL_CERT_FILE, or start the server again.",
+            file=str(endpoint.ca),
+        ) from error
 
 
 def _own_headers(key: str) -> dict[str, str]:
@@ -108,6 +125,14 @@ def translate(error: httpx.TransportError, url: str) -> RoostError:
     )
 
 
+def _blocking(endpoint: Endpoint) -> httpx.HTTPTransport:
+    return httpx.HTTPTransport(verify=_trust(endpoint), limits=_LIMITS, socket_options=_SOCKET_OPTIONS, trust_env=False)
+
+
+def _awaiting(endpoint: Endpoint) -> httpx.AsyncHTTPTransport:
+    return httpx.AsyncHTTPTransport(verify=_trust(endpoint), limits=_LIMITS, socket_options=_SOCKET_OPTIONS, trust_env=False)
+
+
 class Transport:
     """Blocking. May be used by several threads at once."""
 
@@ -116,7 +141,7 @@ class Transport:
         self._http = httpx.Client(
             base_url=endpoint.url,
             headers=_own_headers(endpoint.key),
-            transport=transport or httpx.HTTPTransport(limits=_LIMITS, socket_options=_SOCKET_OPTIONS, trust_env=False),
+            transport=transport or _blocking(endpoint),
             trust_env=False,
         )
 
@@ -162,7 +187,7 @@ class AsyncTransport:
         self._http = httpx.AsyncClient(
             base_url=endpoint.url,
             headers=_own_headers(endpoint.key),
-            transport=transport or httpx.AsyncHTTPTransport(limits=_LIMITS, socket_options=_SOCKET_OPTIONS, trust_env=False),
+            transport=transport or _awaiting(endpoint),
             trust_env=False,
         )
 

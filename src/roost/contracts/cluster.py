@@ -52,7 +52,7 @@ class Node(Protocol):
 
     async def snapshot(self, order: CaptureOrder) -> Captured:
         """The snapshot's manifest is on disk and the source runs on; it stood still only while memory and disk were taken.
-        Raises as pause."""
+        Of one whose process is gone the disk alone can still be kept. Raises as pause."""
         ...
 
     async def kill(self, order: KillOrder) -> None:

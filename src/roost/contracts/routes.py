@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from roost.domain.ids import SandboxId, TeamId
+from roost.domain.sandbox import PUBLIC, Ingress
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,16 @@ class Route:
     address: str | None  # None: asleep, or between two states
     access_token: str
     wakes: bool  # traffic may wake it
+    ingress: Ingress = PUBLIC
 
 
 class Routes(Protocol):
     def locate(self, sandbox: str) -> Route | None:
         """The route now, by id or None when there is no such living sandbox. Never blocks: answered from memory."""
+        ...
+
+    def living(self) -> Iterable[Route]:
+        """Every route now, of those that sleep too, in no order. Read it to its end before anything else runs."""
         ...
 
     async def wake(self, sandbox: SandboxId, why: str) -> Route:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 from roost.domain.errors import Invalid
 from roost.domain.ids import is_name, is_snapshot_name
-from roost.domain.sandbox import Size, SleepPolicy
+from roost.domain.sandbox import Ingress, Size, SleepPolicy
 
 MOST_PAIRS = 64
 LONGEST_KEY = 128
@@ -15,6 +16,8 @@ LONGEST_VALUE_BYTES = 4096
 MOST_ENV_BYTES = 64 * 1024
 LONGEST_TIMEOUT_S = 366 * 24 * 3600.0
 MOST_FORKS = 64
+MOST_HTTPS_PORTS = 128
+_HOST = re.compile(r"[A-Za-z0-9.:_\[\]-]{1,255}")
 LONGEST_PAGE = 100
 LEAST_MEMORY_MB = 64
 LARGEST = Size(cpus=256, memory_mb=4 * 1024**2, disk_mb=64 * 1024**2, pids=4 * 1024**2)
@@ -100,6 +103,26 @@ def check_policy(policy: SleepPolicy) -> None:
             f"idle_cpu_share is {policy.idle_cpu_share:g}: it is a share of one core, so 0.05 means 5 percent.",
             value=policy.idle_cpu_share,
         )
+
+
+def check_ingress(ingress: Ingress) -> None:
+    mask = ingress.mask_host
+    if mask is not None and not _HOST.fullmatch(mask.replace("${PORT}", "65535")):
+        raise Invalid(
+            "mask_host_invalid",
+            f"{mask[:80]!r} cannot be a Host: it is a host name or address, with a port behind a colon if need be."
+            " ${PORT} stands for the port that a request is for.",
+            mask_host=mask[:255],
+        )
+    if len(ingress.https_ports) > MOST_HTTPS_PORTS:
+        raise Invalid(
+            "https_ports_invalid",
+            f"There are {len(ingress.https_ports)} ports with TLS; {MOST_HTTPS_PORTS} is the most.",
+            count=len(ingress.https_ports),
+        )
+    for port in ingress.https_ports:
+        if not 0 < port < 65536:
+            raise Invalid("https_ports_invalid", f"{port} is not a port: ports are the numbers 1 to 65535.", port=port)
 
 
 def check_size(size: Size) -> None:

@@ -6,7 +6,7 @@ the `Routes` contract, with waking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 from weakref import WeakSet
 
@@ -57,6 +57,7 @@ class RouteTable:
             address=self._address(record),
             access_token=record.access_token,
             wakes=record.policy.wake_on_traffic,
+            ingress=record.ingress,
         )
         if self._routes.get(record.id) != route:
             self._routes[record.id] = route
@@ -64,6 +65,9 @@ class RouteTable:
 
     def locate(self, sandbox: str) -> Route | None:
         return self._routes.get(sandbox)
+
+    def living(self) -> Iterable[Route]:
+        return self._routes.values()
 
     def forget(self, sandbox: SandboxId) -> None:
         """The record is gone from the store too."""
@@ -126,6 +130,9 @@ class Directory:
 
     def locate(self, sandbox: str) -> Route | None:
         return self._table.locate(sandbox)
+
+    def living(self) -> Iterable[Route]:
+        return self._table.living()
 
     def changes(self) -> AsyncIterator[Route]:
         return self._table.changes()

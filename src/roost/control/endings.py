@@ -83,8 +83,31 @@ def died_event(record: Sandbox, now: float) -> Event:
     return Event(EventKind.DIED, record.team, now, record.id, {"reason": record.reason})
 
 
-def rewound_event(record: Sandbox, *, cold: bool, now: float) -> Event:
-    facts = {"reason": record.reason, "snapshot": record.snapshot, "cold": cold}
+def salvaged_record(record: Sandbox, kept: Captured) -> Snapshot:
+    """The disk of a lost sandbox as it was last: newer than the snapshot that the sandbox falls back to."""
+    return Snapshot(
+        id=kept.snapshot,
+        team=record.team,
+        node=record.node,
+        kind=kept.kind,
+        purpose=Purpose.KEPT,
+        template=record.template,
+        created_at=kept.created_at,
+        sandbox=record.id,
+        parent=record.snapshot,
+        size=record.size,
+        user=record.user,
+        workdir=record.workdir,
+    )
+
+
+def rewound_event(record: Sandbox, *, cold: bool, disk: Captured | None, now: float) -> Event:
+    facts = {
+        "reason": record.reason,
+        "snapshot": record.snapshot,
+        "cold": cold,
+        "disk": disk.snapshot if disk else None,  # where its newest files are
+    }
     return Event(EventKind.REWOUND, record.team, now, record.id, facts)
 
 

@@ -1,7 +1,8 @@
 """Flights: who asks for a move, who shares it, who waits, who overtakes. One flight per sandbox in this process.
 
 A flight belongs to the server, not to the request that asked: when the caller goes away the move still ends as it should.
-Locks: a sandbox's lock first, then the store's transaction; never the other way round. Node work holds neither.
+Locks: a sandbox's lock first, then the store's transaction; never the other way round. Node work holds neither, but for
+the look at what a lost sandbox left.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from roost.control.deadline import run_until
 from roost.control.directory import RouteTable
 from roost.control.endings import Leftovers
 from roost.control.flight import Flight, Outcome
-from roost.control.moves import Birth, Ended, Intent, Moves
+from roost.control.moves import Birth, Ended, Intent, Moves, Salvage
 from roost.control.orders import carry_out
 from roost.domain.errors import (
     Fault,
@@ -142,15 +143,15 @@ class Flights:
                 self._launch(record)
                 return
             error = MoveTimedOut(sandbox, record.operation.action, tried_for_s)
-            self._publish(record.node, await self._moves.fail(record, error, lost=False, disk_survives=False))
+            self._publish(record.node, await self._moves.fail(record, error, lost=False, salvage=Salvage()))
 
     async def befall(self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str) -> None:
         """A process ended (exit) or was found missing (lose). News about an older incarnation is ignored. May be told twice."""
         self._require_running()
         async with _undisturbed(), self._lock(sandbox):
             record = await self._read(sandbox)
-            survives = fact is Action.LOSE and await self._disk_survives(record)
-            ended = await self._moves.befall(sandbox, incarnation, fact, detail, disk_survives=survives)
+            salvage = await self._salvage(record) if fact is Action.LOSE else Salvage()
+            ended = await self._moves.befall(sandbox, incarnation, fact, detail, salvage)
             self._publish(record.node, ended)
 
     async def _decide(self, intent: Intent) -> Outcome | Share | Await:
@@ -258,8 +259,8 @@ class Flights:
 
     async def _fail(self, flight: Flight, error: RoostError) -> Ended | None:
         lost = isinstance(error, SandboxLost)
-        survives = lost and await self._disk_survives(flight.begun)
-        ended = await self._moves.fail(flight.begun, error, lost=lost, disk_survives=survives)
+        salvage = await self._salvage(flight.begun) if lost else Salvage()
+        ended = await self._moves.fail(flight.begun, error, lost=lost, salvage=salvage)
         flight.fail(flight.overtaken_error if ended is None and flight.overtaken_by else error)
         if ended is not None:
             self._routes.put(ended.sandbox)
@@ -289,9 +290,19 @@ class Flights:
         except Exception as error:
             log.warning("leftovers stay for the keeper to sweep", node=node_id, error=str(error))
 
-    async def _disk_survives(self, record: Sandbox) -> bool:
-        report = await self._cluster.node(record.node).report()
-        return record.id in report.surviving_disks
+    async def _salvage(self, record: Sandbox) -> Salvage:
+        """What is left of a sandbox whose process is gone. One that falls back to an older snapshot would lose what it wrote
+        since: its disk is kept first, in a snapshot of its own."""
+        node = self._cluster.node(record.node)
+        if record.id not in (await node.report()).surviving_disks:
+            return Salvage()
+        if record.snapshot is None or verdict(record.state, Action.LOSE) is not Verdict.REWIND:
+            return Salvage(disk_survives=True)
+        try:
+            return Salvage(disk_survives=True, kept=await node.snapshot(self._moves.salvage_order(record)))
+        except RoostError as error:
+            log.warning("the disk of a lost sandbox could not be kept", sandbox=record.id, error=error.message)
+            return Salvage(disk_survives=True)
 
     async def _read(self, sandbox: SandboxId) -> Sandbox:
         async with self._store.transaction() as transaction:

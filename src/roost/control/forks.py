@@ -86,6 +86,7 @@ class Forks:
             origin=snapshot.id,
             node=snapshot.node,
             access_token=ids.new_token(self._random),
+            ingress=parent.ingress if parent.ingress.public else replace(parent.ingress, token=ids.new_token(self._random)),
             parent=parent.id,
             snapshot=None,
             expires_at=None,

@@ -22,6 +22,7 @@ from roost.control.endings import (
     free_idempotency_key,
     retire,
     rewound_event,
+    salvaged_record,
     snapshot_record,
     success_event,
 )
@@ -29,7 +30,7 @@ from roost.domain import ids
 from roost.domain.errors import Fault, RoostError
 from roost.domain.ids import SandboxId
 from roost.domain.lifecycle import MOVES, Action, State, Verdict, verdict
-from roost.domain.node import Captured, KillOrder, Placed
+from roost.domain.node import Captured, CaptureOrder, KillOrder, Placed
 from roost.domain.sandbox import Operation, Sandbox, Size
 from roost.domain.snapshot import Kind, Snapshot
 
@@ -87,6 +88,14 @@ class Ended:
     leftovers: Leftovers = field(default_factory=Leftovers)
 
 
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What is left of a sandbox whose process was lost."""
+
+    disk_survives: bool = False
+    kept: Captured | None = None  # its disk as it was, in a snapshot: the sandbox itself falls back to an older one
+
+
 class Moves:
     def __init__(self, *, store: Store, clock: Clock, random: ids.Random, limits: Limits | None = None) -> None:
         self._store = store
@@ -131,6 +140,17 @@ class Moves:
             operation=operation,
         )
         return await transaction.put(begun, expect_revision=record.revision)
+
+    def salvage_order(self, record: Sandbox) -> CaptureOrder:
+        """To keep the disk of a sandbox whose process is gone."""
+        return CaptureOrder(
+            record.id,
+            record.incarnation,
+            ids.new_snapshot_id(self._random),
+            parent=record.snapshot or record.origin,
+            template=record.template,
+            keep_memory=False,
+        )
 
     def _operation(self, action: Action, size: Size, *, keep_memory: bool, why: str) -> Operation:
         now = self._clock.now()
@@ -177,7 +197,7 @@ class Moves:
                 assert_never(unknown)
         return replace(ended, state=MOVES[operation.action].success, operation=None, changed_at=now)
 
-    async def fail(self, begun: Sandbox, error: RoostError, *, lost: bool, disk_survives: bool) -> Ended | None:
+    async def fail(self, begun: Sandbox, error: RoostError, *, lost: bool, salvage: Salvage) -> Ended | None:
         """The work failed; `lost` if the sandbox's process is gone. None, and nothing changed, if it is no longer the record's
         move."""
         now = self._clock.now()
@@ -189,18 +209,16 @@ class Moves:
             if record.reason != error.message:  # a kill that is repeated every few seconds fails once, as far as people care
                 await transaction.append(failed_event(record, action, error, now))
             if lost:
-                return await self._fall(transaction, record, Action.LOSE, error.message, disk_survives=disk_survives)
+                return await self._fall(transaction, record, Action.LOSE, error.message, salvage)
             return await self._go_back(transaction, record, action, error.message)
 
-    async def befall(
-        self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str, *, disk_survives: bool
-    ) -> Ended | None:
+    async def befall(self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str, salvage: Salvage) -> Ended | None:
         """A process ended (exit) or was found missing (lose). None if nothing follows: it is old news."""
         async with self._store.transaction() as transaction:
             record = await transaction.get(Sandbox, sandbox)
             if record is None or record.incarnation != incarnation:
                 return None
-            return await self._fall(transaction, record, fact, detail, disk_survives=disk_survives)
+            return await self._fall(transaction, record, fact, detail, salvage)
 
     async def _go_back(self, transaction: Transaction, record: Sandbox, action: Action, reason: str) -> Ended:
         """To where the table leads a move that failed."""
@@ -213,9 +231,7 @@ class Moves:
                 back = replace(record, state=state, operation=None, changed_at=self._clock.now())
         return Ended(await transaction.put(back, expect_revision=record.revision))
 
-    async def _fall(
-        self, transaction: Transaction, record: Sandbox, fact: Action, detail: str, *, disk_survives: bool
-    ) -> Ended | None:
+    async def _fall(self, transaction: Transaction, record: Sandbox, fact: Action, detail: str, salvage: Salvage) -> Ended | None:
         match verdict(record.state, fact):
             case Verdict.IGNORE:
                 return None
@@ -225,9 +241,9 @@ class Moves:
                 back = replace(record, state=State.PAUSED, operation=None, changed_at=self._clock.now())
                 return Ended(await transaction.put(back, expect_revision=record.revision))
             case Verdict.REWIND:
-                if record.snapshot is None and not (disk_survives and self._is_worth_booting(record)):
+                if record.snapshot is None and not (salvage.disk_survives and self._is_worth_booting(record)):
                     return await self._die(transaction, record, detail)
-                return await self._rewind(transaction, record, detail)
+                return await self._rewind(transaction, record, detail, salvage.kept)
             case Verdict.GO | Verdict.JOIN | Verdict.WAIT | Verdict.ALREADY | Verdict.REFUSE:
                 raise Fault("not_a_fact", f"{fact} is asked for; it does not befall a sandbox.")
             case unknown:
@@ -238,7 +254,7 @@ class Moves:
         was_lost_before = record.reason is not None
         return not was_lost_before or self._clock.now() - record.started_at >= self.limits.healthy_s
 
-    async def _rewind(self, transaction: Transaction, record: Sandbox, detail: str) -> Ended:
+    async def _rewind(self, transaction: Transaction, record: Sandbox, detail: str, kept: Captured | None) -> Ended:
         """Back to the last snapshot, asleep. Without one: the disk that survived boots, as a sandbox that is created again."""
         now = self._clock.now()
         back = replace(record, operation=None, reason=detail, expires_at=None, changed_at=now)
@@ -251,7 +267,9 @@ class Moves:
             via = MOVES[Action.CREATE].via
             back = replace(back, state=via, incarnation=record.incarnation + 1, operation=booting)
         back = await transaction.put(back, expect_revision=record.revision)
-        await transaction.append(rewound_event(back, cold=record.snapshot is None, now=now))
+        if kept is not None:
+            await transaction.put(salvaged_record(record, kept), expect_revision=None)
+        await transaction.append(rewound_event(back, cold=record.snapshot is None, disk=kept, now=now))
         return Ended(back, leftovers=leftovers)
 
     async def _die(self, transaction: Transaction, record: Sandbox, reason: str) -> Ended:

@@ -12,7 +12,7 @@ from enum import Enum
 from roost.contracts.clock import Clock
 from roost.contracts.store import Idempotency, Query, Store, Transaction
 from roost.control.alarm import Alarm
-from roost.control.checks import check_env, check_metadata, check_name, check_policy, check_seconds, check_size
+from roost.control.checks import check_env, check_ingress, check_metadata, check_name, check_policy, check_seconds, check_size
 from roost.control.directory import RouteTable
 from roost.control.flights import Flights
 from roost.control.moves import Birth, Intent
@@ -28,7 +28,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
-from roost.domain.sandbox import Hold, Sandbox, Size, SleepPolicy
+from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SleepPolicy
 from roost.domain.team import Principal
 
 LONGEST_KEY = 256
@@ -49,6 +49,7 @@ class CreateSandbox:
     policy: SleepPolicy = field(default_factory=SleepPolicy)
     size: Size | None = None  # None: the template's
     egress: Egress = OPEN
+    ingress: Ingress = PUBLIC  # one that is not public gets its token here
     idempotency_key: str | None = None
 
     def digest(self) -> str:
@@ -248,6 +249,7 @@ class Sandboxes:
             env={**source.env, **request.env},
             policy=request.policy,
             egress=request.egress,
+            ingress=request.ingress if request.ingress.public else replace(request.ingress, token=ids.new_token(self._random)),
             user=source.user,
             workdir=source.workdir,
         )
@@ -297,6 +299,7 @@ def check_request(request: CreateSandbox) -> None:
     check_metadata(request.metadata)
     check_env(request.env)
     check_policy(request.policy)
+    check_ingress(request.ingress)
     if request.size is not None:
         check_size(request.size)
     key = request.idempotency_key

@@ -103,8 +103,9 @@ class SandboxNotFound(NotFound):
 class SandboxDead(Gone):
     def __init__(self, sandbox: str, reason: str | None = None) -> None:
         because = f" ({reason})" if reason else ""
-        super().__init__("sandbox_dead", f"Sandbox {sandbox} is dead{because} and cannot come back.", sandbox=sandbox,
-        reason=reason)
+        super().__init__(
+            "sandbox_dead", f"Sandbox {sandbox} is dead{because} and cannot come back.", sandbox=sandbox, reason=reason
+        )
 
 
 class WrongState(Conflict):
@@ -117,8 +118,10 @@ class WrongState(Conflict):
 class NameTaken(Conflict):
     def __init__(self, name: str, holder: str) -> None:
         super().__init__(
-            "name_taken", f"The name {name!r} belongs to sandbox {holder}. Choose another, or kill that one.", name=name,
-            sandbox=holder
+            "name_taken",
+            f"The name {name!r} belongs to sandbox {holder}. Choose another, or kill that one.",
+            name=name,
+            sandbox=holder,
         )
 
 
@@ -182,24 +185,28 @@ class GuestUnreachable(Unavailable):
 class TemplateNotFound(NotFound):
     def __init__(self, template: str) -> None:
         super().__init__(
-            "template_not_found", f"There is no template {template!r}. `roost templates` lists the ones there are.",
-            template=template
+            "template_not_found",
+            f"There is no template {template!r}. `roost templates` lists the ones there are.",
+            template=template,
         )
 
 
 class SnapshotNotFound(NotFound):
     def __init__(self, snapshot: str) -> None:
         super().__init__(
-            "snapshot_not_found", f"There is no snapshot {snapshot!r}. `roost snapshots` lists the ones there are.",
-            snapshot=snapshot
+            "snapshot_not_found",
+            f"There is no snapshot {snapshot!r}. `roost snapshots` lists the ones there are.",
+            snapshot=snapshot,
         )
 
 
 class SnapshotNameTaken(Conflict):
     def __init__(self, name: str, holder: str) -> None:
         super().__init__(
-            "snapshot_name_taken", f"The name {name!r} belongs to {holder}. Choose another, or delete that one.", name=name,
-            holder=holder
+            "snapshot_name_taken",
+            f"The name {name!r} belongs to {holder}. Choose another, or delete that one.",
+            name=name,
+            holder=holder,
         )
 
 

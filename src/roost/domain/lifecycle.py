@@ -79,9 +79,7 @@ dead           refuse   refuse   refuse    already  ignore   ignore
 
 def _parse(table: str) -> dict[tuple[State, Action], Verdict]:
     rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (State(state), action): Verdict(word) for state, *words in rows for action, word in zip(_COLUMNS, words, strict=True)
-    }
+    return {(State(state), action): Verdict(word) for state, *words in rows for action, word in zip(_COLUMNS, words, strict=True)}
 
 
 TABLE: dict[tuple[State, Action], Verdict] = _parse(_TABLE)

@@ -39,6 +39,20 @@ class SleepPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Ingress:
+    """Who may reach its ports from outside, and what the services there see. The agent's port is not meant: its own token
+    guards it."""
+
+    public: bool = True
+    token: str | None = None  # what a request brings when not public; stays the same over sleep
+    mask_host: str | None = None  # the Host that services see; `${PORT}` stands for their port
+    https_ports: tuple[int, ...] = ()  # services that speak TLS; their certificates are not checked
+
+
+PUBLIC = Ingress()
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """The move under way. Written before work leaves the process, so that it can be finished after a crash."""
 
@@ -84,6 +98,7 @@ class Sandbox:
     expires_at: float | None = None  # the deadline of policy.timeout_s
     hold: Hold | None = None
     egress: Egress = OPEN  # what it may reach
+    ingress: Ingress = PUBLIC  # who may reach it
     user: str = "user"  # whom commands run as unless they say otherwise
     workdir: str = "/home/user"
     reason: str | None = None  # why it died, or was rewound

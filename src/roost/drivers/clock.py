@@ -14,5 +14,5 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, at: float) -> None:
-        while (left := at - time.time()) > 0:
+        while (left := at - time.time()) > 0:  # noqa: ASYNC110  a clock is what one waits for
             await anyio.sleep(min(left, _LONGEST_NAP_S))

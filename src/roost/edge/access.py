@@ -1,7 +1,8 @@
 """Who may reach what, decided before anything is woken or sent. Pure.
 
 The agent inside checks its token itself. The edge checks it only for a sleeping sandbox, since waking costs and a stranger must
-not be able to cause it. Other ports are public, as E2B's are: the service behind them decides.
+not be able to cause it. Other ports are public, as E2B's are, and the service behind them decides; unless the sandbox's owner
+closed them to all who do not bring its traffic token.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import posixpath
 from enum import Enum, auto
 from urllib.parse import parse_qs, unquote_to_bytes
 
 from roost.contracts.routes import Route
+from roost.domain.sandbox import Ingress
 from roost.edge import pages
 from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
@@ -22,6 +23,9 @@ from roost.edge.resolve import Target
 
 # The agent's routes that are its node's alone: whoever could reach them from outside could take the sandbox over.
 PRIVATE = frozenset((b"init", b"freeze", b"unfreeze", b"collapse", b"fsfreeze", b"fsthaw", b"upgrade", b"roost"))
+
+
+TRAFFIC_TOKEN = b"e2b-traffic-access-token"
 
 
 class Step(Enum):
@@ -35,16 +39,25 @@ def admit(route: Route | None, head: RequestHead, target: Target, now: float) ->
         return pages.sandbox_not_found(target.sandbox, head)
     if target.port == AGENT_PORT and is_private(head.target):
         return pages.private_route(target.sandbox)
+    if target.port != AGENT_PORT and not _may_enter(head, route.ingress):
+        return pages.forbidden(target.sandbox, head)
     if route.address is not None:
         return Step.FORWARD
     if not route.wakes:
         return pages.sandbox_not_found(target.sandbox, head)
     if target.port != AGENT_PORT:
         return Step.WAKE
-    if _is_preflight(head):
+    if is_preflight(head):
         return pages.preflight()
     refusal = _refusal(head, route.access_token, now)
     return Step.WAKE if refusal is None else pages.unauthorized(refusal)
+
+
+def _may_enter(head: RequestHead, ingress: Ingress) -> bool:
+    if ingress.public:
+        return True
+    given = head.get(TRAFFIC_TOKEN)
+    return given is not None and ingress.token is not None and hmac.compare_digest(given, ingress.token.encode())
 
 
 def is_private(target: bytes) -> bool:
@@ -60,20 +73,20 @@ def is_private(target: bytes) -> bool:
         path = decoded
     else:
         return True  # encoded over and over: nobody's honest request
-    path = path.replace(b"\\", b"/").lower()
-    resolved = posixpath.normpath(b"/" + path.lstrip(b"/"))
-    return _first_part(path) in PRIVATE or _first_part(resolved) in PRIVATE
-
-
-def _first_part(path: bytes) -> bytes:
-    for part in path.split(b"/"):
+    # Every turn of the way counts, not only where it ends: somebody may stop reading before a `..`.
+    way: list[bytes] = []
+    for part in path.replace(b"\\", b"/").lower().split(b"/"):
         name = part.partition(b";")[0].partition(b"?")[0].partition(b"#")[0].strip(b" \t\r\n\0\x0b\x0c")
-        if name not in (b"", b".", b".."):
-            return name
-    return b""
+        if name == b"..":
+            del way[-1:]
+        elif name not in (b"", b"."):
+            way.append(name)
+        if way and way[0] in PRIVATE:
+            return True
+    return False
 
 
-def _is_preflight(head: RequestHead) -> bool:
+def is_preflight(head: RequestHead) -> bool:
     """A browser asking for permission cannot send a token; it is answered as the agent would."""
     return head.method == b"OPTIONS" and head.get(b"access-control-request-method") is not None
 

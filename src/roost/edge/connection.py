@@ -105,6 +105,8 @@ class ClientConnection(asyncio.Protocol):
             self._feed(data)
 
     def eof_received(self) -> bool:
+        if self.peer.scheme == b"https":
+            return False  # TLS ends both ways at once: nothing can be sent any more
         # Outside a tunnel, a client that sends no more is taken to be gone: that is how a closed one looks, and the sandbox
         # must learn of it.
         return self._turn is not None and self._turn.client_eof()
@@ -159,7 +161,10 @@ class ClientConnection(asyncio.Protocol):
         if head.method == b"CONNECT":
             self._refuse(pages.method_not_allowed())
             return
-        target = self._resolver.resolve(head)
+        target = self._resolver.resolve(head) or self._board.signatures.resolve(head)
+        if isinstance(target, Answer):
+            self.answer(target)
+            return
         if target is None:
             turn = self._turn = self._api_door()
             if turn.begin(head):
@@ -170,7 +175,8 @@ class ClientConnection(asyncio.Protocol):
             if isinstance(step, Answer):
                 self.answer(step)
                 return
-            turn = self._turn = Exchange(self._board, self, head, target)
+            assert route is not None, "without a route nothing is admitted"
+            turn = self._turn = Exchange(self._board, self, head, target, route.ingress)
             turn.begin(route if step is Step.FORWARD else None)
         if self._turn is turn and not self._blocks & _HELD:
             self._feed_pending()

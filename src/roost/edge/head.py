@@ -155,8 +155,8 @@ def parse_response(raw: bytes) -> ResponseHead:
     return ResponseHead(int(match.group(2)), match.group(3) or b"", int(match.group(1)), fields, framing)
 
 
-def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None) -> bytes:
-    """The head as the sandbox gets it."""
+def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None, mask_host: bytes | None = None) -> bytes:
+    """The head as the sandbox gets it; with `mask_host` for its Host, if there is one."""
     lines = [b"%b %b HTTP/1.%d" % (head.method, head.target, head.minor)]
     forwarded: dict[bytes, bytes] = {}
     drop = _dropped(head.framing)
@@ -166,6 +166,8 @@ def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None) -> byte
             forwarded[lower] = forwarded[lower] + b", " + value if lower in forwarded else value
         elif lower == b"content-length" and length_seen:
             continue
+        elif lower == b"host" and mask_host is not None:
+            lines.append(b"Host: " + mask_host)
         elif lower not in drop:
             length_seen = length_seen or lower == b"content-length"
             lines.append(line)

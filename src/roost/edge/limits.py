@@ -11,6 +11,8 @@ AGENT_PORT = 49983
 class Limits:
     """The defaults are for earnest; tests shorten the waits."""
 
+    signatures_kept: int = 4096  # of file URLs, with the sandbox each is for
+    signature_hashes_per_s: int = 50_000  # spent on finding the sandbox of an unknown one, and saved up for a second
     head_bytes: int = 64 * 1024
     head_timeout_s: float = 60.0  # from the first byte of a head to its last
     idle_timeout_s: float = 75.0  # a client's connection without a request

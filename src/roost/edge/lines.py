@@ -96,15 +96,27 @@ class Lines:
             known = self._known[route.sandbox] = _Known(route.incarnation)
         return known
 
+    async def _connect(self, route: Route, port: int, to: int) -> Upstream:
+        """A guest that slept may remember an older connection from the port that ours comes from, and ignore it for as long: then
+        another port is tried."""
+        assert route.address is not None, "a route is dialled only while the sandbox runs"
+        patience_s = self._limits.connect_timeout_s / 5
+        while True:
+            upstream = Upstream(route.sandbox, route.incarnation, port, route.address, self._limits)
+            with anyio.move_on_after(patience_s):
+                await asyncio.get_running_loop().create_connection(lambda made=upstream: made, route.address, to)
+                return upstream
+            patience_s *= 2
+
     async def _open(self, route: Route, port: int, way: Way) -> Upstream:
         assert route.address is not None, "a route is dialled only while the sandbox runs"
-        upstream = Upstream(route.sandbox, route.incarnation, port, route.address, self._limits)
-        loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(self._limits.connect_timeout_s):
-                await loop.create_connection(lambda: upstream, route.address, port if way is Way.DIRECT else AGENT_PORT)
+                upstream = await self._connect(route, port, AGENT_PORT if way is Way.BRIDGE else port)
                 if way is Way.BRIDGE:
                     await BridgeHandshake(upstream).join()
+                if port in route.ingress.https_ports and port != AGENT_PORT:
+                    await upstream.begin_tls()
         except ConnectionRefusedError as error:
             raise PortClosed(route.sandbox, port) from error
         except TimeoutError as error:

@@ -134,8 +134,26 @@ def private_route(sandbox: str) -> Answer:
     return _json(404, {"message": "There is no such route", "sandboxId": sandbox, "code": 404})
 
 
+def forbidden(sandbox: str, head: RequestHead) -> Answer:
+    """The sandbox's ports are not public, and the request does not bring what opens them."""
+    if wants_page(head):
+        return _page(
+            403,
+            "This sandbox is not public",
+            f"The ports of sandbox <code>{html.escape(sandbox)}</code> are open only to who sends its traffic access token.",
+            "Ask its owner for the token; it belongs into the header e2b-traffic-access-token.",
+        )
+    message = "The sandbox's ports are not public: send its traffic access token in the header e2b-traffic-access-token"
+    return _json(403, {"message": message, "sandboxId": sandbox, "code": 403})
+
+
 def unauthorized(message: str) -> Answer:
     return _json(401, {"code": 401, "message": message})
+
+
+def too_many_unknown(retry_after_s: int) -> Answer:
+    message = "Too many file URLs with unknown signatures are being tried. Try again in a moment, or send E2b-Sandbox-Id."
+    return _json(429, {"code": 429, "message": message}, (b"Retry-After", b"%d" % retry_after_s))
 
 
 def malformed(message: str) -> Answer:

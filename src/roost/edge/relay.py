@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from roost.contracts.routes import Route
 from roost.domain.errors import Invalid, Unavailable
+from roost.domain.sandbox import Ingress
 from roost.edge import pages
 from roost.edge.body import Body, OpenBody
 from roost.edge.head import RESPONSE_HEAD_END, RequestHead, ResponseHead, parse_response, render_request, render_response
@@ -36,6 +37,7 @@ class Exchange:
         "_close_client",
         "_ended",
         "_head",
+        "_mask_host",
         "_parked",
         "_reach",
         "_response",
@@ -48,7 +50,7 @@ class Exchange:
         "_wakes",
     )
 
-    def __init__(self, board: Switchboard, client: Client, head: RequestHead, target: Target) -> None:
+    def __init__(self, board: Switchboard, client: Client, head: RequestHead, target: Target, ingress: Ingress) -> None:
         self._board = board
         self._client = client
         self._head = head
@@ -56,6 +58,8 @@ class Exchange:
         self._account = board.ledger.account(target.sandbox)
         # The agent's only other upgrade is its node's alone.
         is_agent = target.port == AGENT_PORT
+        mask = None if is_agent else ingress.mask_host
+        self._mask_host = mask.replace("${PORT}", str(target.port)).encode() if mask else None
         self._upgrade = head.upgrade if not is_agent or (head.upgrade or b"").lower() == b"websocket" else None
         self._reach: Reach | None = None  # while there is no upstream
         self._upstream: Upstream | None = None
@@ -102,7 +106,7 @@ class Exchange:
         upstream.receiver = self
         if self._client.is_full:
             upstream.pause_reading()
-        head = render_request(self._head, self._client.peer, self._upgrade)
+        head = render_request(self._head, self._client.peer, self._upgrade, self._mask_host)
         upstream.write(head)
         self._account.received(len(head))
         self._client.release()
@@ -133,6 +137,8 @@ class Exchange:
         """True keeps the client's connection open for what the sandbox still sends."""
         if not self._tunnel or self._upstream is None or self._upstream_ended or self._asleep:
             return False
+        if not self._upstream.can_write_eof:
+            return False  # TLS ends both ways at once
         self._client_ended = True
         self._upstream.write_eof()
         return True

@@ -15,6 +15,7 @@ from roost.domain.ids import SandboxId
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import Limits
 from roost.edge.lines import Lines
+from roost.edge.signatures import Signatures
 from roost.edge.wake import Waker
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Switchboard:
         self.clock = clock
         self.limits = limits
         self.lines = Lines(limits)
+        self.signatures = Signatures(routes, clock, limits)
         self.waker = Waker(routes, holders=limits.wake_holders, deadline_s=limits.wake_deadline_s)
         self._open: dict[SandboxId, set[OpenExchange]] = {}
         self._waking: set[SandboxId] = set()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import ssl
 import struct
 import termios
+from functools import cache
 from typing import Protocol, cast
 
 from roost.domain.errors import Unavailable
@@ -24,6 +26,16 @@ class Unreachable(Unavailable):
         super().__init__(
             "port_unreachable", f"Port {port} of sandbox {sandbox} cannot be reached: {detail}.", sandbox=sandbox, port=port
         )
+
+
+@cache
+def _unverified() -> ssl.SSLContext:
+    """The wire to a sandbox is the machine's own, and what is inside vouches for itself in any case."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Receiver(Protocol):
@@ -64,6 +76,24 @@ class Upstream(asyncio.Protocol):
     @property
     def is_drained(self) -> bool:
         return self._transport is not None and not self._transport.get_write_buffer_size()
+
+    @property
+    def can_write_eof(self) -> bool:
+        return self._transport is not None and self._transport.can_write_eof()
+
+    async def begin_tls(self) -> None:
+        """From here on TLS is spoken to the port. Raises OSError (ssl.SSLError is one) when the port does not."""
+        assert self._transport is not None, "TLS begins on an open connection"
+        loop = asyncio.get_running_loop()
+        raw = self._transport
+        try:
+            secured = await loop.start_tls(raw, self, _unverified(), server_hostname=self.address)
+        except BaseException:
+            raw.abort()
+            raise
+        if secured is None:
+            raise ConnectionAbortedError("the connection ended meanwhile")
+        self.connection_made(secured)
 
     def write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -118,7 +148,8 @@ class Upstream(asyncio.Protocol):
             self.receiver.upstream_data(data)
 
     def eof_received(self) -> bool:
-        return self.receiver is not None and self.receiver.upstream_eof()
+        stays_open = self.receiver is not None and self.receiver.upstream_eof()
+        return stays_open and self.can_write_eof
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

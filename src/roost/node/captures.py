@@ -29,10 +29,20 @@ from roost.node.containers import Container, Containers, discard_snapshot, spec_
 from roost.node.inventory import Phase
 from roost.node.meter import disk_space
 from roost.node.steps import Steps, together
+from roost.node.stillness import Hold, Stillness
 
 _DISK_RESERVE_BYTES = 256 << 20
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is captured."""
+
+    container: Container
+    size: Size
+    stillness: Stillness
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +60,11 @@ class Captures:
         self._guest = guest
         self._now = now
 
-    async def capture(self, steps: Steps, container: Container, order: CaptureOrder, size: Size, *, thaw: bool) -> Captured:
+    async def capture(self, steps: Steps, source: Source, order: CaptureOrder, *, thaw: bool) -> Captured:
         """The manifest is on disk. With `thaw` the container runs again long before that; without, it is still frozen."""
+        container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
-        runtime = self._containers.engine_of(container)
         await self._make_room(container, keep_memory=order.keep_memory)
-        container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
         await steps.do(
             "directory",
             to_thread.run_sync(_fresh, paths, order.keep_memory),
@@ -63,34 +72,36 @@ class Captures:
         )
         await self._tell_guest(container, keep_memory=order.keep_memory)
 
-        frozen = Thaw(runtime, container.journal.container)
-        await steps.do("freeze", frozen.freeze(), undo=frozen.thaw)
+        container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
+        hold = Hold(source.stillness)
+        await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
         taken = await self._take(steps, container, order, paths, frozen_at)
         if thaw:
-            await steps.do("thaw", frozen.thaw())
+            await steps.do("thaw", hold.let_go())
         frozen_s = self._now() - frozen_at
+        if thaw:
+            # Said at once: a server that finds it capturing and the manifest there takes it for a sleeper.
+            container = await self._containers.note(container, phase=Phase.RUNNING, snapshot=None)
 
         files = await steps.do("prove", self._prove(paths, order))
-        manifest = self._manifest(container, order, size, taken, files)
+        manifest = self._manifest(container, order, source.size, taken, files)
         with CancelScope(shield=True):  # once it is being published it is no longer taken back
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, frozen_s)
 
-    async def capture_disk(self, container: Container, order: CaptureOrder, size: Size) -> Captured:
+    async def capture_disk(self, steps: Steps, source: Source, order: CaptureOrder) -> Captured:
         """A disk snapshot of a container that has no process any more."""
+        container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
-
-        def take() -> subvolumes.SubvolumeInfo:
-            _fresh(paths, False)
-            subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
-            shutil.copyfile(container.paths.spec, paths.spec)
-            return subvolumes.info(paths.root)
-
-        taken = Taken(await to_thread.run_sync(take), (), self._now())
-        files = await self._prove(paths, order)
-        manifest = self._manifest(container, order, size, taken, files)
-        await to_thread.run_sync(manifests.publish, paths, manifest)
+        await steps.do(
+            "directory", to_thread.run_sync(_fresh, paths, False), undo=lambda: to_thread.run_sync(discard_snapshot, paths)
+        )
+        disk = await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
+        files = await steps.do("prove", self._prove(paths, order))
+        manifest = self._manifest(container, order, source.size, Taken(disk, (), self._now()), files)
+        with CancelScope(shield=True):
+            await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
 
     async def _take(
@@ -101,13 +112,7 @@ class Captures:
         if order.keep_memory:
             processes = tuple(process.command for process in await runtime.processes(name))
             await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
-
-        def take_disk() -> subvolumes.SubvolumeInfo:
-            subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
-            shutil.copyfile(container.paths.spec, paths.spec)
-            return subvolumes.info(paths.root)
-
-        disk = await steps.do("disk", to_thread.run_sync(take_disk))
+        disk = await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
         return Taken(disk, processes, frozen_at)
 
     async def _checkpoint(self, runtime: Runtime, name: str, into: Path) -> None:
@@ -164,7 +169,8 @@ class Captures:
     def _manifest(
         self, container: Container, order: CaptureOrder, size: Size, taken: Taken, files: dict[str, FileProof]
     ) -> Manifest:
-        capabilities = self._containers.engine_of(container).capabilities
+        engines = self._containers.engines
+        capabilities = (engines.of(container.journal.engine) or engines.current).capabilities
         return Manifest(
             snapshot=order.snapshot,
             kind=Kind.MEMORY if order.keep_memory else Kind.DISK,
@@ -183,23 +189,10 @@ class Captures:
         )
 
 
-class Thaw:
-    """Freezes once and thaws once, however often it is asked: the engine counts, and a second freeze would need a second thaw."""
-
-    def __init__(self, runtime: Runtime, container: str) -> None:
-        self._runtime = runtime
-        self._container = container
-        self._frozen = False
-
-    async def freeze(self) -> None:
-        with CancelScope(shield=True):
-            await self._runtime.freeze(self._container)
-            self._frozen = True
-
-    async def thaw(self) -> None:
-        if self._frozen:
-            self._frozen = False
-            await self._runtime.thaw(self._container)
+def _take_disk(container: Container, paths: SnapshotPaths) -> subvolumes.SubvolumeInfo:
+    subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
+    shutil.copyfile(container.paths.spec, paths.spec)
+    return subvolumes.info(paths.root)
 
 
 def _fresh(paths: SnapshotPaths, with_memory: bool) -> None:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyio import to_thread
 
 from roost.archive import manifest as manifests
-from roost.archive.keys import ContainerPaths, SnapshotPaths, VolumePaths
+from roost.archive.keys import SPEC, ContainerPaths, SnapshotPaths, VolumePaths
 from roost.archive.manifest import Manifest
 from roost.contracts.runtime import Runtime
 from roost.domain.egress import OPEN, Egress
-from roost.domain.errors import SnapshotDamaged, SnapshotForeign
+from roost.domain.errors import SnapshotForeign, SnapshotHasNoMemory
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
 from roost.node import inventory, subvolumes
 from roost.node.bundle import Agent, Place, Spec, boot_spec, relocate
 from roost.node.inventory import Journal, Phase
@@ -47,6 +48,10 @@ class Container:
     paths: ContainerPaths
     journal: Journal
     slot: Slot | None
+
+    def at(self, *, phase: Phase, snapshot: SnapshotId | None = None) -> Container:
+        """The same, further on. Not written down."""
+        return replace(self, journal=replace(self.journal, phase=phase, snapshot=snapshot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +83,12 @@ class Containers:
         self._agent = agent
         self._cgroup_parent = cgroup_parent
 
-    @property
-    def agent_version(self) -> str:
-        return self._agent.version
-
     def cgroup(self, container: str) -> str:
         return f"/{self._cgroup_parent}/{container}"
+
+    def sweep_cgroups(self, keep: Collection[str]) -> None:
+        """Cgroups of this node that belong to none of these containers are gone. Blocks for a moment."""
+        self.meter.sweep_cgroups(self._cgroup_parent, keep)
 
     def engine_of(self, container: Container) -> Runtime:
         found = self.engines.of(container.journal.engine)
@@ -98,6 +103,8 @@ class Containers:
         """The engine that can run it. Raises SnapshotHasNoMemory, SnapshotForeign."""
         if cold:
             return self.engines.current
+        if manifest.kind is Kind.DISK:
+            raise SnapshotHasNoMemory(manifest.snapshot)
         runtime = self.engines.of(manifest.engine)
         if runtime is None and manifest.engine:
             raise SnapshotForeign(manifest.snapshot, "engine", manifest.engine, self.engines.current.capabilities.engine)
@@ -110,8 +117,9 @@ class Containers:
         manifest = None if clone.in_place else await to_thread.run_sync(self.load, clone.source)
         runtime = self.engines.current if manifest is None else self.runtime_for(manifest, cold=clone.cold)
         journal = Journal(
-            phase=Phase.REVIVING if clone.in_place else Phase.MAKING, container=clone.name, engine=runtime.capabilities.engine, slot=None, source=clone.source,
-            sandbox=clone.sandbox, incarnation=clone.incarnation,
+            phase=Phase.REVIVING if clone.in_place else Phase.MAKING, container=clone.name,
+            engine=runtime.capabilities.engine, slot=None, source=clone.source,
+            sandbox=clone.sandbox, incarnation=clone.incarnation, size=clone.size,
         )  # fmt: skip
         source = self.volume.snapshot(clone.source)
 
@@ -119,7 +127,7 @@ class Containers:
             if clone.in_place:
                 await self.put_out(journal)
             else:
-                await self.remove(clone.paths, journal, keep_slot=True)
+                await self.remove(clone.paths, journal)
 
         await steps.do("directory", to_thread.run_sync(self._begin, clone, journal), undo=unmake)
         slot = clone.slot
@@ -128,12 +136,10 @@ class Containers:
             await steps.do("slot", self._nothing(), undo=lambda: self.slots.release(slot))
         journal = replace(journal, slot=slot.index)
         place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size)
-        group = subvolumes.quota_group(clone.sandbox) if clone.sandbox else None
-
         await steps.do(
             "clone",
             together(
-                to_thread.run_sync(self._lay_out, clone, source, journal, place, group),
+                to_thread.run_sync(self._lay_out, clone, manifest, journal, place),
                 self._ready_slot(slot, clone.egress),
             ),
         )
@@ -165,16 +171,19 @@ class Containers:
         await to_thread.run_sync(inventory.write, container.paths, journal)
         return replace(container, journal=journal)
 
-    async def remove(self, paths: ContainerPaths, journal: Journal | None, *, keep_slot: bool) -> None:
-        """Process, cgroup, root and directory are gone; the slot too unless kept. May be called twice."""
+    async def remove(self, paths: ContainerPaths, journal: Journal | None, *, release: Slot | None = None) -> None:
+        """Process, cgroup, root and directory are gone, and then the slot to release. May be called twice."""
         if journal is not None:
             await self.put_out(journal)
-            if journal.slot is not None and not keep_slot:
-                await self.slots.release(await self.slots.get(journal.slot))
         await to_thread.run_sync(_remove_directory, paths)
+        # Last: as long as a journal names its number, nobody else may be given it.
+        if release is not None:
+            await self.slots.release(release)
 
     async def put_out(self, journal: Journal) -> None:
         """Process and cgroup are gone; the disk stays. May be called twice."""
+        if journal.phase is Phase.ASLEEP:
+            return  # they went when it fell asleep; looking for strays would take longer the more sandboxes there are
         runtime = self.engines.of(journal.engine)
         if runtime is not None:
             await runtime.kill(journal.container)
@@ -186,24 +195,25 @@ class Containers:
         clone.paths.bundle.mkdir(parents=True, exist_ok=True, mode=0o700)
         inventory.write(clone.paths, journal)
 
-    def _lay_out(self, clone: Clone, source: SnapshotPaths, journal: Journal, place: Place, group: int | None) -> None:
+    def _lay_out(self, clone: Clone, manifest: Manifest | None, journal: Journal, place: Place) -> None:
         inventory.write(clone.paths, journal)
+        source = self.volume.snapshot(clone.source)
+        group = subvolumes.quota_group(clone.sandbox) if clone.sandbox else None
         if group is not None:
             subvolumes.make_group(self.volume.home, group, (clone.size.disk_mb << 20) or None)
         if not clone.in_place:
             subvolumes.snapshot(source.root, clone.paths.root, read_only=False, group=group)
-        spec = boot_spec(self._agent, place) if clone.cold else relocate(_read_spec(clone.source, source), place)
+        spec = boot_spec(self._agent, place) if manifest is None or clone.cold else relocate(_read_spec(source, manifest), place)
         clone.paths.spec.write_text(json.dumps(spec))
 
     async def _nothing(self) -> None:
         """The step was done before its undo could be named."""
 
 
-def _read_spec(snapshot: SnapshotId, source: SnapshotPaths) -> Spec:
-    try:
-        return json.loads(source.spec.read_bytes())
-    except (OSError, ValueError) as error:
-        raise SnapshotDamaged(snapshot, source.spec.name, f"cannot be read ({error})") from error
+def _read_spec(source: SnapshotPaths, manifest: Manifest) -> Spec:
+    """Raises SnapshotDamaged. Proven before it is read: it tells the engine what of the host to mount."""
+    manifests.verify_file(source, manifest, SPEC)
+    return json.loads(source.spec.read_bytes())
 
 
 def _remove_directory(paths: ContainerPaths) -> None:

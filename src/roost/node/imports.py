@@ -18,9 +18,10 @@ from roost.node.containers import discard_snapshot
 
 def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) -> None:
     """The manifest is on disk afterwards; what an interrupted attempt left is thrown away first."""
+    writable = paths.home / "importing"
+    subvolumes.delete(writable)
     discard_snapshot(paths)
     paths.home.mkdir(parents=True, mode=0o700)
-    writable = paths.home / "importing"
     try:
         subvolumes.create(writable)
         _extract(archive, writable)
@@ -31,6 +32,7 @@ def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) 
         raise
     subvolumes.delete(writable)
     paths.spec.write_text("{}")
+    manifests.sync_file(paths.spec)
     disk = subvolumes.info(paths.root)
     manifests.publish(
         paths,

@@ -1,7 +1,7 @@
 """What this node holds, on disk and alive: found by looking, so that a restarted server adopts what still runs.
 
-A container's journal says what it is and how far its work got. It is replaced as a whole, never edited; a journal that cannot be
-read counts as the earliest phase, and is taken back.
+A container's journal says what it is and how far its work got. It is replaced as a whole, never edited. One that cannot be read
+says nothing of what the disk beside it is worth: `adoption` keeps such a disk.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from roost.archive.keys import ContainerPaths
 from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.sandbox import Size
 
 
 class Phase(StrEnum):
@@ -23,9 +24,13 @@ class Phase(StrEnum):
     REVIVING = "reviving"  # booting what survived of a lost one: the root stays, whatever happens
     WARM = "warm"  # in the pool: frozen, nobody's
     RUNNING = "running"
-    CAPTURING = "capturing"  # may be frozen; thawed after a crash unless the snapshot got its manifest
+    CAPTURING = "capturing"  # may be frozen; after a crash it is `FROZEN` if the snapshot got its manifest, else thawed
     FROZEN = "frozen"  # its memory is in `snapshot`, which has its manifest; waits for kill or resume
+    THAWING = "thawing"  # a resume came before the kill: thawed, or about to be
     ASLEEP = "asleep"  # no process; only the slot is kept
+
+
+HAS_PROCESS = frozenset({Phase.RUNNING, Phase.CAPTURING, Phase.FROZEN, Phase.THAWING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Journal:
     sandbox: SandboxId | None = None
     incarnation: int = 0
     snapshot: SnapshotId | None = None  # capturing, frozen: the one being made
+    size: Size | None = None  # what it was given; a journal of an older Roost does not say
 
 
 def write(paths: ContainerPaths, journal: Journal) -> None:
@@ -50,8 +56,8 @@ def write(paths: ContainerPaths, journal: Journal) -> None:
 def read(paths: ContainerPaths) -> Journal | None:
     try:
         raw = json.loads(paths.journal.read_text())
-        raw["phase"] = Phase(raw["phase"])
-        return Journal(**raw)
+        size = raw.pop("size", None)
+        return Journal(**raw | {"phase": Phase(raw["phase"]), "size": Size(**size) if size else None})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

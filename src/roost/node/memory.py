@@ -20,10 +20,11 @@ from typing import Protocol
 import anyio
 import structlog
 
-from roost.contracts.runtime import Runtime
+from roost.contracts.runtime import GuestProcess, Runtime
 from roost.domain.errors import RoostError
 from roost.domain.sandbox import Size
 from roost.node.meter import CGROUPS
+from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
 _RELIEF_LIMIT_S = 2.0
@@ -39,16 +40,18 @@ class Alarm(Protocol):
     def is_out(self) -> bool: ...
     def lend(self) -> None: ...
     def take_back(self) -> bool: ...
+    def give_up(self) -> None: ...
     def listen(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]: ...
 
 
 class MemoryGuard:
-    """Watches one container. `killed` is called with the command that had to end."""
+    """Watches one container."""
 
-    def __init__(self, *, runtime: Runtime, container: str, alarm: Alarm) -> None:
+    def __init__(self, *, runtime: Runtime, container: str, alarm: Alarm, stillness: Stillness) -> None:
         self._runtime = runtime
         self._container = container
         self._alarm = alarm
+        self._stillness = stillness
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
@@ -57,34 +60,43 @@ class MemoryGuard:
                 while True:
                     await rung.wait()
                     rung.clear()
-                    while self._alarm.is_out() and await self._relieve():
-                        pass
+                    while self._alarm.is_out():
+                        if not await self._relieve():
+                            self._alarm.give_up()
+                            break
         except (RoostError, OSError) as error:
             log.info("no longer guarding memory", container=self._container, reason=str(error))
 
     async def _relieve(self) -> bool:
-        """One process less. False when there is none but the agent: then the kernel may have its way."""
+        """Processes are killed, the largest first, until the loan could be taken back. False when there is none left but the
+        agent: then the kernel may have its way."""
         self._alarm.lend()
-        await self._runtime.freeze(self._container)
+        while True:
+            victim = await self._kill_largest()
+            if victim is None:
+                return False
+            log.warning(
+                "out of memory: killed the largest process",
+                container=self._container,
+                command=victim.command[:200],
+                memory_mb=victim.memory_bytes >> 20,
+            )
+            with anyio.move_on_after(_RELIEF_LIMIT_S):
+                while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
+                    await anyio.sleep(0.02)
+                return True
+
+    async def _kill_largest(self) -> GuestProcess | None:
+        hold = Hold(self._stillness)
         try:
+            await hold.take()
             listed = await self._runtime.processes(self._container)
             victim = max((each for each in listed if each.pid != 1), key=lambda each: each.memory_bytes, default=None)
             if victim is not None:
                 await self._runtime.signal(self._container, victim.pid, signal.SIGKILL)
+            return victim
         finally:
-            await self._runtime.thaw(self._container)
-        if victim is None:
-            return False
-        log.warning(
-            "out of memory: killed the largest process",
-            container=self._container,
-            command=victim.command[:200],
-            memory_mb=victim.memory_bytes >> 20,
-        )
-        with anyio.move_on_after(_RELIEF_LIMIT_S):
-            while not self._alarm.take_back():  # noqa: ASYNC110  memory comes back when the engine gives it up: nothing tells
-                await anyio.sleep(0.02)
-        return True
+            await hold.let_go()  # shielded: whatever ends the guard, the guest must not stay frozen
 
 
 def alarm_for(cgroup: str, size: Size, cgroups: Path = CGROUPS) -> Alarm | None:
@@ -117,6 +129,10 @@ class SplitAlarm:
             return False  # more than that is in use still
         return True
 
+    def give_up(self) -> None:
+        """The kernel's killer is on again."""
+        (self._folder / "memory.oom_control").write_text("0")
+
     @contextlib.asynccontextmanager
     async def listen(self) -> AsyncIterator[asyncio.Event]:
         rung = asyncio.Event()
@@ -125,6 +141,7 @@ class SplitAlarm:
             with (self._folder / "memory.oom_control").open() as control:
                 (self._folder / "cgroup.event_control").write_text(f"{bell} {control.fileno()}")
             (self._folder / "memory.oom_control").write_text("1")
+            self.take_back()  # what a server lent that died meanwhile
             with _reading(bell, rung):
                 yield rung
         finally:
@@ -154,6 +171,9 @@ class UnifiedAlarm:
             return False
         (self._folder / "memory.high").write_text(str(self._limit_bytes))
         return True
+
+    def give_up(self) -> None:
+        """Nothing to do: at the hard limit the kernel's killer was never off."""
 
     @contextlib.asynccontextmanager
     async def listen(self) -> AsyncIterator[asyncio.Event]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from roost.domain.ids import SandboxId
@@ -49,6 +51,15 @@ class Meter:
                 target.rmdir()
             except OSError:
                 continue  # not there, or not empty yet: the next sweep takes it
+
+    def sweep_cgroups(self, parent: str, keep: Collection[str]) -> None:
+        """Those below `parent` that belong to none of `keep` and hold no process are gone. Blocks for a moment."""
+        roots = [self._cgroups] if self._unified else [path for path in self._cgroups.iterdir() if path.is_dir()]
+        for root in roots:
+            with suppress(OSError):
+                for name in {entry.name for entry in (root / parent).iterdir() if entry.is_dir()} - set(keep):
+                    with suppress(OSError):
+                        (root / parent / name).rmdir()
 
 
 def memory_free_bytes() -> int:

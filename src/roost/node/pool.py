@@ -9,9 +9,11 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import anyio
 import structlog
+from anyio import to_thread
 
 from roost.archive.keys import ContainerPaths
 from roost.contracts.cluster import Warmth
@@ -27,12 +29,20 @@ _RETRY_S = 5.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """One that is ready, and how large it is."""
+
+    container: Container
+    size: Size
+
+
 class Pool:
     def __init__(self, *, containers: Containers, busy: Busy) -> None:
         self._containers = containers
         self._busy = busy
         self._wanted: dict[SnapshotId, int] = {}
-        self._ready: defaultdict[SnapshotId, deque[Container]] = defaultdict(deque)
+        self._ready: defaultdict[SnapshotId, deque[Warm]] = defaultdict(deque)
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._stopped = anyio.Event()
@@ -47,10 +57,10 @@ class Pool:
     def take(self, snapshot: SnapshotId, size: Size) -> Container | None:
         """One that is frozen and ready, no longer the pool's; None when there is none of that size."""
         ready = self._ready.get(snapshot)
-        if not ready or self._size_of(snapshot) != size:
+        if not ready or ready[0].size != size:
             return None
         self._changed.set()
-        return ready.popleft()
+        return ready.popleft().container
 
     async def run(self) -> None:
         """Keeps as many ready as are wanted, until `close`."""
@@ -69,13 +79,13 @@ class Pool:
         await self._stopped.wait()
         for ready in self._ready.values():
             while ready:
-                await self._discard(ready.popleft())
+                await self._let_go(ready.popleft().container)
 
     async def _step(self) -> bool:
         """One clone more or one less. False when all is as wanted."""
         for snapshot, ready in self._ready.items():
             if len(ready) > self._wanted.get(snapshot, 0):
-                await self._discard(ready.popleft())
+                await self._let_go(ready.popleft().container)
                 return True
         for snapshot, count in self._wanted.items():
             if len(self._ready[snapshot]) < count:
@@ -85,34 +95,38 @@ class Pool:
 
     async def _add(self, snapshot: SnapshotId) -> bool:
         try:
-            container = await self._make(snapshot)
-        except RoostError as error:
-            # Creates will say why to their callers; here it must only not spin.
-            log.warning("warm pool could not be filled", snapshot=snapshot, code=error.code, error=error.message)
+            warm = await self._make(snapshot)
+        except (RoostError, OSError) as error:
+            # Creates will say why to their callers; here it must only not spin, nor take the server down.
+            log.warning("warm pool could not be filled", snapshot=snapshot, error=str(error))
             with anyio.move_on_after(_RETRY_S):
                 await self._changed.wait()
             return True
-        self._ready[snapshot].append(container)
+        self._ready[snapshot].append(warm)
         return True
 
-    async def _make(self, snapshot: SnapshotId) -> Container:
+    async def _make(self, snapshot: SnapshotId) -> Warm:
         name = f"w{secrets.token_hex(8)}"
         paths = ContainerPaths(self._containers.volume.pool / name)
-        size = self._size_of(snapshot)
+        size = (await to_thread.run_sync(self._containers.load, snapshot)).size
         async with Steps("warm") as steps:
             clone = Clone(paths=paths, name=name, source=snapshot, size=size, cold=False)
             container = await self._containers.make(steps, clone)
             await self._containers.engine_of(container).freeze(name)
             container = await self._containers.note(container, phase=Phase.WARM)
             steps.keep()
-        return container
+        return Warm(container, size)
 
-    def _size_of(self, snapshot: SnapshotId) -> Size:
-        return self._containers.load(snapshot).size
-
-    async def _discard(self, container: Container) -> None:
+    async def discard(self, container: Container) -> None:
+        """One that was taken and is of no use is gone."""
         with anyio.CancelScope(shield=True):
-            await self._containers.remove(container.paths, container.journal, keep_slot=False)
+            await self._containers.remove(container.paths, container.journal, release=container.slot)
+
+    async def _let_go(self, container: Container) -> None:
+        try:
+            await self.discard(container)
+        except (RoostError, OSError) as error:  # the next server finds it in the pool's directory
+            log.warning("a warm clone could not be taken away", container=container.journal.container, error=str(error))
 
 
 class Busy:

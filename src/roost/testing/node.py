@@ -253,6 +253,8 @@ class FakeNode:
         if image.kind is Kind.DISK and not order.cold:
             raise SnapshotHasNoMemory(order.source)
         await self._pass(point, order.sandbox)
+        if order.source not in self.images:  # deleted while it was being cloned
+            raise SnapshotNotFound(order.source)
         return self._boot(order, disk=image.disk, memory="" if order.cold else image.memory, left=image.memory)
 
     def _boot(self, order: CreateOrder | ResumeOrder, *, disk: str, memory: str, left: str = "") -> Placed:
@@ -270,6 +272,9 @@ class FakeNode:
         if order.snapshot in self.images:
             if guest and guest.incarnation == order.incarnation:
                 guest.frozen = True
+            return self._captured(order.snapshot)
+        if not order.keep_memory and (disk := self._surviving_disk(order.sandbox)) is not None:
+            self.images[order.snapshot] = FakeImage(Kind.DISK, disk=disk, memory="", created_at=self._clock.now())
             return self._captured(order.snapshot)
         if guest is None or not guest.alive or guest.incarnation != order.incarnation:
             raise SandboxLost(order.sandbox, "no process found")
@@ -289,6 +294,12 @@ class FakeNode:
         with anyio.CancelScope(shield=not self._server_is_dead):
             await self._pass(f"{point}.late", order.sandbox)
         return self._captured(order.snapshot)
+
+    def _surviving_disk(self, sandbox: SandboxId) -> str | None:
+        guest = self.guests.get(sandbox)
+        if guest is not None:
+            return None if guest.alive else guest.disk
+        return self.roots.get(sandbox)
 
     def _captured(self, snapshot: SnapshotId) -> Captured:
         image = self.images[snapshot]

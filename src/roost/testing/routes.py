@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
 import anyio
@@ -27,6 +27,9 @@ class FakeRoutes:
 
     def locate(self, sandbox: str) -> Route | None:
         return self._routes.get(sandbox)
+
+    def living(self) -> Iterable[Route]:
+        return self._routes.values()
 
     async def wake(self, sandbox: SandboxId, why: str) -> Route:
         route = self._routes.get(sandbox)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable, Iterable
 
 from roost_agent.http.connection import Connection, Exchange
@@ -35,7 +37,9 @@ class NodeCalls:
 class BeforeCheckpoint:
     """True afterwards: no request of the node but this one is under way, and no idle connection from outside is open.
 
-    A connection kept for later would be restored with a peer that has forgotten it. Streams in use stay: they survive.
+    A connection kept for later would be restored with a peer that has forgotten it. Streams in use stay: they survive. Idle
+    ones are reset, not closed: who closes first remembers the connection for a minute of its own time, and a sandbox that
+    sleeps a lot has many such minutes. A new connection that came from the same port would be ignored.
     """
 
     def __init__(self, calls: NodeCalls, connections: Iterable[Connection], from_outside: Callable[[Connection], bool]) -> None:
@@ -47,6 +51,12 @@ class BeforeCheckpoint:
         await self._calls.only_this_one(_PATIENCE_S)
         for connection in list(self._connections):
             if connection.idle and self._from_outside(connection):
-                connection.close()
-        exchange.keep_alive = False
+                _reset(connection)
         exchange.answer(204)
+
+
+def _reset(connection: Connection) -> None:
+    own = connection.transport.get_extra_info("socket")
+    if own is not None:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.transport.abort()

@@ -1,7 +1,8 @@
 """A server to run the command line against: the real API on a real port, with one real agent behind every sandbox.
 
 The agent runs as a plain process of this machine. A small router, in the edge's place, passes on whatever carries the
-edge's headers; it can be told to cut connections."""
+edge's headers; it can be told to cut connections.
+"""
 
 from __future__ import annotations
 

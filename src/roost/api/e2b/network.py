@@ -1,4 +1,4 @@
-"""What a sandbox may reach."""
+"""What a sandbox may reach, and who may reach it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from roost.api.e2b.references import living
 from roost.api.e2b.rendering import EVERYWHERE
 from roost.domain.egress import Egress
 from roost.domain.errors import Invalid
+from roost.domain.sandbox import Ingress
 
 router = APIRouter(prefix="/sandboxes/{ref}/network", tags=["network"], route_class=KeyedRoute)
 
@@ -33,8 +34,6 @@ def egress_of(wanted: models.NetworkUpdate | None, allow_internet_access: bool |
         raise not_there("Egress proxies")
     if wanted.dnsServers:
         raise not_there("DNS servers of one's own")
-    if isinstance(wanted, models.Network):
-        _check_ingress(wanted)
     allow, deny = tuple(wanted.allowOut or ()), tuple(wanted.denyOut or ())
     for entry in deny:
         if not _is_numeric(entry):
@@ -46,13 +45,13 @@ def egress_of(wanted: models.NetworkUpdate | None, allow_internet_access: bool |
     return Egress(internet=not closed, allow=allow, deny=tuple(entry for entry in deny if entry != EVERYWHERE))
 
 
-def _check_ingress(wanted: models.Network) -> None:
-    if wanted.allowPublicTraffic is False:
-        raise not_there("Ports that need a traffic token")
-    if wanted.maskRequestHost:
-        raise not_there("Masked host names")
-    if wanted.httpsPorts:
-        raise not_there("Ports that speak TLS")
+def ingress_of(wanted: models.Network | None) -> Ingress:
+    wanted = wanted or models.Network()
+    return Ingress(
+        public=wanted.allowPublicTraffic is not False,
+        mask_host=wanted.maskRequestHost or None,
+        https_ports=tuple(wanted.httpsPorts or ()),
+    )
 
 
 def _is_numeric(entry: str) -> bool:

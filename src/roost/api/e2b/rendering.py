@@ -12,7 +12,6 @@ from roost.api.access import Caller, Use
 from roost.api.e2b import names
 from roost.api.services import About
 from roost.api.v1.rendering import timestamp
-from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
@@ -66,7 +65,7 @@ def sandbox(record: Sandbox, catalogue: Catalogue, about: About) -> dict[str, An
         "clientID": record.node,
         "envdVersion": ENVD_VERSION,
         "envdAccessToken": record.access_token,
-        "trafficAccessToken": None,
+        "trafficAccessToken": record.ingress.token,
         "domain": _domain(about),
     }
 
@@ -94,7 +93,7 @@ def detail(record: Sandbox, catalogue: Catalogue, about: About, snapshot: Snapsh
         "envdAccessToken": record.access_token,
         "domain": _domain(about),
         "allowInternetAccess": record.egress.internet,
-        "network": network(record.egress),
+        "network": network(record),
         "lifecycle": {"onTimeout": record.policy.on_timeout.value, "autoResume": record.policy.wake_on_traffic},
     }
     if snapshot is not None:
@@ -102,13 +101,16 @@ def detail(record: Sandbox, catalogue: Catalogue, about: About, snapshot: Snapsh
     return shown
 
 
-def network(egress: Egress) -> dict[str, Any]:
+def network(record: Sandbox) -> dict[str, Any]:
     """Closed to all but what is allowed is, in E2B's words, `0.0.0.0/0` denied."""
-    shown: dict[str, Any] = {"allowPublicTraffic": True}
-    if egress.allow:
-        shown["allowOut"] = list(egress.allow)
-    deny = [*egress.deny, *([] if egress.internet else [EVERYWHERE])]
-    return {**shown, "denyOut": deny} if deny else shown
+    egress, ingress = record.egress, record.ingress
+    shown = {
+        "allowOut": list(egress.allow),
+        "denyOut": [*egress.deny, *([] if egress.internet else [EVERYWHERE])],
+        "maskRequestHost": ingress.mask_host,
+        "httpsPorts": list(ingress.https_ports),
+    }
+    return {"allowPublicTraffic": ingress.public} | {name: value for name, value in shown.items() if value}
 
 
 def _domain(about: About) -> str:
@@ -209,7 +211,7 @@ def key(record: ApiKey, secret: str | None = None) -> dict[str, Any]:
 
 
 def log_entry(event: Event) -> dict[str, Any]:
-    fields = {name: str(value) for name, value in event.facts.items() if value is not None}
+    fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in event.facts.items()}
     return {
         "timestamp": timestamp(event.at),
         "level": _LEVELS.get(event.kind, "info"),

@@ -53,6 +53,7 @@ async def _create(
         env=body.envVars or {},
         policy=deadlines.lasting(_policy(body), timeout_s),
         egress=network.egress_of(body.network, body.allow_internet_access),
+        ingress=network.ingress_of(body.network),
         idempotency_key=idempotency_key,
     )
     try:

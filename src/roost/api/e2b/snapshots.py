@@ -11,6 +11,7 @@ from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.e2b import names, rendering
 from roost.api.e2b.sandboxes import NEXT_PAGE
 from roost.domain.errors import NotFound
+from roost.domain.ids import is_id
 
 router = APIRouter(prefix="/snapshots", tags=["snapshots"], route_class=KeyedRoute)
 
@@ -24,9 +25,11 @@ async def list_(
     limit: int = 100,
     next_token: Annotated[str | None, Query(alias="nextToken")] = None,
 ) -> JSONResponse:
-    """Newest first. Of an unknown sandbox, or by an unknown name, there are none."""
+    """Newest first. Of an unknown sandbox, or by an unknown name or id, there are none."""
     try:
         ours = names.parse(name, caller.team).ours if name else None
+        if ours and is_id(ours):
+            return JSONResponse([rendering.snapshot(await use.snapshots.get(caller.team, ours))])
         page = await use.snapshots.list(
             caller.team, sandbox=sandbox or None, name=ours, kept_only=True, limit=limit, cursor=next_token or None
         )

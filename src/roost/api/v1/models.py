@@ -2,7 +2,8 @@
 ignored.
 
 Bounds that are rules of the house (how long a name, how many forks) are not repeated here: `control` checks them and
-says why."""
+says why.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The agent's HTTP, as the node speaks it: one small request per connection, no pool.
 
-A connection costs 0.3 ms here and none is ever open across a checkpoint, where it would be frozen with the guest.
+A connection costs 0.3 ms here and none is ever open across a checkpoint, where it would be frozen with the guest. The node closes
+first: who does remembers the connection for a minute, and in a guest that sleeps a lot that minute can last for hours, in which a
+new connection from the same port would be ignored. Should one be, another is tried.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ AGENT_PORT = 49983
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.002, 0.1
 _OUTPUT_KEPT_BYTES = 64 << 10
 _ANSWER_LIMIT_S = 20.0
+_FIRST_PATIENCE_S = 1.0  # then another connection, and twice as long
 _FLUSH_LIMIT_S = 120.0
+_ANSWER_LIMIT_BYTES = 64 << 20  # root inside can put anything in the agent's place: what it says must not fill our memory
 
 
 class Envd:
@@ -54,7 +58,9 @@ class Envd:
         await self._post(address, "/roost/flush", {}, limit_s=_FLUSH_LIMIT_S)
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        await self._post(address, "/roost/after-restore", _identity(identity) | {"wallClock": self._now()})
+        # The same one awake again has everything but fresh chance: reading and comparing files would only take time.
+        told = _identity(identity) if identity.fresh else _entropy()
+        await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})
 
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
         start = {"process": {"cmd": "/bin/bash", "args": ["-l", "-c", command]}, "stdin": False}
@@ -69,26 +75,31 @@ class Envd:
             status, answer = await self._request(
                 address, "POST", "/process.Process/Start", struct.pack(">BI", 0, len(body)) + body, headers
             )
-        if status != 200:
-            raise GuestUnreachable(address, f"the agent refused to run a command: {answer[:200]!r}")
-        return _outcome(address, answer)
+            if status != 200:
+                raise GuestUnreachable(address, f"the agent refused to run a command: {answer[:200]!r}")
+            return _outcome(address, answer)
 
     async def _post(self, address: str, path: str, body: dict[str, Any], *, limit_s: float = _ANSWER_LIMIT_S) -> None:
+        """All these may be repeated."""
+        encoded, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        status, answer = 0, b""
         with _told(address, limit_s):
-            status, answer = await self._request(
-                address, "POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"}
-            )
+            patience_s = _FIRST_PATIENCE_S
+            while not status:
+                with anyio.move_on_after(patience_s):
+                    status, answer = await self._request(address, "POST", path, encoded, headers)
+                patience_s *= 2
         if status >= 300:
             raise GuestUnreachable(address, f"{path} answered {status}: {answer[:200].decode(errors='replace')}")
 
     async def _request(
         self, address: str, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", "Connection: close", f"Content-Length: {len(body)}"]
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         async with await anyio.connect_tcp(address, AGENT_PORT) as stream:
             await stream.send("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-            return _parse(address, await _drain(stream))
+            return _parse(address, await _drain(address, stream))
 
 
 class _told:
@@ -109,14 +120,35 @@ class _told:
             raise GuestUnreachable(self._address, "it did not answer in time") from late
         if isinstance(error, OSError | anyio.EndOfStream | anyio.BrokenResourceError):
             raise GuestUnreachable(self._address, str(error) or type(error).__name__) from error
+        if isinstance(error, ValueError | TypeError | KeyError | AttributeError):
+            raise GuestUnreachable(self._address, f"its answer makes no sense ({error})") from error
 
 
-async def _drain(stream: SocketStream) -> bytes:
-    chunks: list[bytes] = []
+async def _drain(address: str, stream: SocketStream) -> bytes:
+    received = bytearray()
     with contextlib.suppress(anyio.EndOfStream):
-        while True:
-            chunks.append(await stream.receive(65536))
-    return b"".join(chunks)
+        while not _is_whole(received):
+            received += await stream.receive(65536)
+            if len(received) > _ANSWER_LIMIT_BYTES:
+                raise GuestUnreachable(address, f"its answer is longer than {_ANSWER_LIMIT_BYTES >> 20} MB")
+    return bytes(received)
+
+
+def _is_whole(received: bytearray) -> bool:
+    """Whether the answer ends here; one that does not tell its length ends with the connection."""
+    end = received.find(b"\r\n\r\n")
+    if end < 0:
+        return False
+    head = bytes(received[:end]).lower()
+    if head.split(b" ", 2)[1:2] == [b"204"]:
+        return True
+    if b"transfer-encoding: chunked" in head:
+        return received.endswith(b"\r\n0\r\n\r\n")  # what the agent sends in chunks is JSON: no line end of its own
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name == b"content-length":
+            return len(received) >= end + 4 + int(value)
+    return False
 
 
 def _parse(address: str, answer: bytes) -> tuple[int, bytes]:
@@ -154,8 +186,12 @@ def _identity(identity: Identity) -> dict[str, Any]:
         "templateId": identity.template,
         "newIdentity": identity.fresh,
         "machineId": os.urandom(16).hex() if identity.fresh else None,
-        "entropy": base64.b64encode(os.urandom(32)).decode(),
+        **_entropy(),
     }
+
+
+def _entropy() -> dict[str, Any]:
+    return {"entropy": base64.b64encode(os.urandom(32)).decode()}
 
 
 def _outcome(address: str, envelopes: bytes) -> tuple[int, str]:

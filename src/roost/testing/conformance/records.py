@@ -11,6 +11,7 @@ from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from roost.contracts.store import Idempotency, Query, Store
+from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
@@ -28,6 +29,11 @@ SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     type(None): st.none(),
 }
+NETWORKS = st.lists(st.ip_addresses(v=4).map(str) | st.ip_addresses(v=4).map(lambda one: f"{one}/32"), max_size=3).map(tuple)
+CHECKED: dict[Any, st.SearchStrategy[Any]] = {
+    Egress: st.builds(Egress, internet=st.booleans(), allow=NETWORKS, deny=NETWORKS),
+}
+"""Types that refuse to be made of just anything."""
 RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency)
 
 
@@ -35,6 +41,8 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
     """Anything of this type, with every field filled: a field added later is tried too."""
     if kind in SCALARS:
         return SCALARS[kind]
+    if kind in CHECKED:
+        return CHECKED[kind]
     if isinstance(kind, NewType):
         return values_of(kind.__supertype__)
     if get_origin(kind) in (Union, types.UnionType):

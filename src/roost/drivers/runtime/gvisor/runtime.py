@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import ctypes
 import json
+import math
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ FLAGS = (
     "--allow-connected-on-save=true",
 )
 _MNT_DETACH = 2
+_CALL_LIMIT_S = 30.0  # for what a healthy sentry does in milliseconds
+_DELETE_LIMIT_S = 60.0
+_TASK, _STOPPED = "kernel.(*Task).run(", "kernel.(*Task).doStop("
 _IMAGE_FILES = ("checkpoint.img", "pages_meta.img", "pages.img")  # in the order the sentry wants them
 
 
@@ -43,6 +47,8 @@ class GVisor:
     def __init__(self, *, runsc: Path, version: str, state: Path) -> None:
         self._runsc = runsc
         self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
+        # The sentry counts freezes, and a thaw too many kills it. What an earlier server froze is found out by looking.
+        self._frozen: dict[str, bool] = {}
         self._capabilities = Capabilities(engine=f"gvisor {version}", flags=FLAGS, memory=True, connections=True)
 
     @property
@@ -56,10 +62,12 @@ class GVisor:
         await self._launch(container, "restore", "restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", container)
 
     async def freeze(self, container: str) -> None:
-        await self._call(container, "Pause")
+        if not await self._is_frozen(container):
+            await self._turn(container, "Pause", frozen=True)
 
     async def thaw(self, container: str) -> None:
-        await self._call(container, "Resume")
+        if await self._is_frozen(container):
+            await self._turn(container, "Resume", frozen=False)
 
     async def checkpoint(self, container: str, into: Path) -> None:
         with contextlib.ExitStack() as opened:
@@ -69,20 +77,25 @@ class GVisor:
                 raise EngineFailed(f"checkpoint container {container}", f"{into} is not an empty directory ({error})") from error
             # "Resume" leaves it as it was: frozen. Without it the sentry kills the sandbox even when the save fails.
             options = {"metadata": {"compression": "none"}, "have_pages_file": True, "Resume": True}
-            await self._call(container, "Checkpoint", options, [file.fileno() for file in files])
+            descriptors = [file.fileno() for file in files]
+            await self._call(container, "Checkpoint", options, descriptors, limit_s=math.inf)  # as long as its memory is large
 
     async def kill(self, container: str) -> None:
+        self._frozen.pop(container, None)
         found = self._read_state(container)
         if found is not None and (pid := _sandbox_pid(found)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            if _is_sentry(pid, container):  # the number may be a stranger's by now
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         else:
             # A server that died while it launched one leaves processes before there is a state file.
             for pid in await anyio.to_thread.run_sync(_strays, container, f"--root={self._state}"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         if self._has_state(container):
-            code, output = await self._run("delete", "-force", container)
+            code, output = 1, f"not done within {_DELETE_LIMIT_S:g} s"
+            with anyio.move_on_after(_DELETE_LIMIT_S):
+                code, output = await self._run("delete", "-force", container)
             if code and self._has_state(container):
                 raise EngineFailed(f"delete container {container}", output)
 
@@ -144,11 +157,35 @@ class GVisor:
                     await self.kill(container)
         if not done:
             raise EngineFailed(f"{what} container {container}", output)
+        self._frozen[container] = False
 
-    async def _call(self, container: str, method: str, argument: Any = None, descriptors: list[int] | None = None) -> Any:
+    async def _turn(self, container: str, method: str, *, frozen: bool) -> None:
+        del self._frozen[container]  # whoever asks after a call that did not end has to look
+        await self._call(container, method)
+        self._frozen[container] = frozen
+
+    async def _is_frozen(self, container: str) -> bool:
+        if container not in self._frozen:
+            stacks = await self._call(container, "Stacks", service="debug")
+            self._frozen[container] = stacks_are_frozen(stacks or "")
+        return self._frozen[container]
+
+    async def _call(
+        self,
+        container: str,
+        method: str,
+        argument: Any = None,
+        descriptors: Sequence[int] = (),
+        *,
+        service: str = "containerManager",
+        limit_s: float = _CALL_LIMIT_S,
+    ) -> Any:
         path = self._control_path(container)
         try:
-            return await control.call(path, f"containerManager.{method}", argument, descriptors or ())
+            with anyio.fail_after(limit_s):
+                return await control.call(path, f"{service}.{method}", argument, descriptors)
+        except TimeoutError as error:
+            raise EngineFailed(f"{method.lower()} container {container}", f"it did not answer within {limit_s:g} s") from error
         except control.CallFailed as error:
             raise EngineFailed(f"{method.lower()} container {container}", str(error)) from error
         except OSError as error:
@@ -202,6 +239,13 @@ class GVisor:
         if not path:
             raise SandboxLost(container, "the engine knows nothing of it")
         return str(path)
+
+
+def stacks_are_frozen(stacks: str) -> bool:
+    """Whether every guest task waits to be let go on, by the stacks of the sentry's threads. A guest that stopped all its own
+    processes, the agent included, looks the same, and has only itself to blame."""
+    tasks = [stack for stack in stacks.split("\n\n") if _TASK in stack]
+    return bool(tasks) and all(_STOPPED in stack for stack in tasks)
 
 
 def _sandbox_pid(state: dict[str, Any]) -> int | None:

@@ -1,0 +1,120 @@
+"""The sandboxes that this node holds something of, and the watch over those that live: who ends unasked is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import ItemsView
+from dataclasses import dataclass
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from roost.domain.ids import SandboxId
+from roost.domain.node import Departure
+from roost.domain.sandbox import Size
+from roost.node.captures import Source
+from roost.node.containers import Container, Containers
+from roost.node.inventory import Phase
+from roost.node.memory import MemoryGuard, alarm_for
+from roost.node.stillness import Stillness
+
+ENDED_MARK = "var/lib/roost/ended"  # written by the agent when it ends in order
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Held:
+    """A sandbox that this node holds something of."""
+
+    container: Container
+    alive: bool
+    size: Size
+    stillness: Stillness
+    watch: anyio.CancelScope | None = None
+
+    @property
+    def source(self) -> Source:
+        """It, as what is captured."""
+        return Source(self.container, self.size, self.stillness)
+
+    def rest(self) -> None:
+        """Its process is about to be ended, and nobody is to be told."""
+        self.alive = False
+        self.unwatch()
+
+    def unwatch(self) -> None:
+        if self.watch is not None:
+            self.watch.cancel()
+            self.watch = None
+
+
+class Holdings:
+    def __init__(self, *, containers: Containers, tasks: TaskGroup) -> None:
+        self._containers = containers
+        self._tasks = tasks
+        self._held: dict[SandboxId, Held] = {}
+        self._departed, self._departures = anyio.create_memory_object_stream[Departure](float("inf"))
+
+    @property
+    def departures(self) -> MemoryObjectReceiveStream[Departure]:
+        return self._departures
+
+    @property
+    def any_alive(self) -> bool:
+        return any(held.alive for held in self._held.values())
+
+    def get(self, sandbox: SandboxId) -> Held | None:
+        return self._held.get(sandbox)
+
+    def items(self) -> ItemsView[SandboxId, Held]:
+        return self._held.items()
+
+    def forget(self, sandbox: SandboxId) -> None:
+        self._held.pop(sandbox, None)
+
+    def add(self, sandbox: SandboxId, container: Container, *, alive: bool, size: Size) -> None:
+        """Held from now on, in the place of what was held of it before, and watched if it lives."""
+        runtime = self._containers.engines.of(container.journal.engine) or self._containers.engines.current
+        frozen = container.journal.phase is Phase.FROZEN
+        held = Held(container, alive, size, Stillness(runtime, container.journal.container, frozen=frozen))
+        self._held[sandbox] = held
+        if alive:
+            held.watch = anyio.CancelScope()
+            self._tasks.start_soon(self._watch, sandbox, held, held.watch)
+
+    async def close(self) -> None:
+        """Nobody is watched any more; those who live, live on."""
+        for held in self._held.values():
+            held.unwatch()
+        await self._departed.aclose()
+        await self._departures.aclose()
+
+    async def _watch(self, sandbox: SandboxId, held: Held, scope: anyio.CancelScope) -> None:
+        with scope:
+            await self._wait_for_end(held)
+            held.alive = False
+            journal = held.container.journal
+            log.warning("a sandbox's process ended by itself", sandbox=sandbox, incarnation=journal.incarnation)
+            in_order = _left_in_order(held)
+            detail = "it was shut down from inside" if in_order else "its process ended unexpectedly"
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._departed.send_nowait(Departure(sandbox, journal.incarnation, detail, in_order=in_order))
+
+    async def _wait_for_end(self, held: Held) -> None:
+        """Returns when the container's process has ended; until then its memory is guarded."""
+        runtime, name = self._containers.engine_of(held.container), held.container.journal.container
+        async with anyio.create_task_group() as tasks:
+            if alarm := alarm_for(self._containers.cgroup(name), held.size):
+                guard = MemoryGuard(runtime=runtime, container=name, alarm=alarm, stillness=held.stillness)
+                tasks.start_soon(guard.run)
+            await runtime.wait(name)
+            tasks.cancel_scope.cancel()
+
+
+def _left_in_order(held: Held) -> bool:
+    """Whether PID 1 ended because it was told to, inside: it leaves a mark. Anything else is a loss."""
+    return os.path.lexists(held.container.paths.root / ENDED_MARK)

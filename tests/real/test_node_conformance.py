@@ -1,0 +1,41 @@
+"""The real node against the suite that every node must pass."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.node import KillOrder
+from roost.domain.reconcile import EVERY_INCARNATION
+from roost.setup.definitions import find_definition
+from roost.setup.rootfs import find_rootfs, host_cas
+from roost.testing.conformance.node import NodeConformance, NodeRig
+from tests.real.ground import BASE, SIZE, TEMPLATE, Ground
+
+pytestmark = pytest.mark.anyio
+
+
+class TestNodeService(NodeConformance):
+    @pytest.fixture
+    async def rig(self, ground: Ground, cache: Path) -> AsyncIterator[NodeRig]:
+        rootfs = find_rootfs(find_definition("base"), host_cas(), cache)
+        assert rootfs is not None
+        state = Path(f"/run/roost/{ground.instance}/runsc")
+
+        async def end(sandbox: SandboxId) -> None:
+            [file] = state.glob(f"{sandbox}-*.state")
+            os.kill(json.loads(file.read_text())["sandbox"]["pid"], signal.SIGKILL)
+
+        async with ground.opened() as node:
+            yield NodeRig(node, TEMPLATE, BASE, rootfs.path, SIZE, end)
+            await node.keep_warm([])
+            for home in list(ground.volume.sandboxes.iterdir()):
+                await node.kill(KillOrder(SandboxId(home.name), EVERY_INCARNATION))
+            for snapshot in (await node.report()).snapshots - {TEMPLATE, BASE}:
+                await node.delete_snapshot(SnapshotId(snapshot))

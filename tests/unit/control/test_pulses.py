@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from roost.contracts.ledger import Traffic
+from roost.control.pulses import Pulses
+from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.lifecycle import State
+from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox, Size
+from roost.testing.clock import ManualClock
+
+RECORD = Sandbox(
+    id=SandboxId("i1"),
+    team=TeamId("t"),
+    name=None,
+    template="base",
+    origin=SnapshotId("s0"),
+    node=NodeId("n1"),
+    state=State.RUNNING,
+    incarnation=1,
+    size=Size(),
+    access_token="x",
+    created_at=0,
+    started_at=0,
+    changed_at=0,
+)
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.forgotten: list[SandboxId] = []
+
+    def traffic(self, sandbox: SandboxId) -> Traffic:
+        return Traffic()
+
+    def forget(self, sandbox: SandboxId) -> None:
+        self.forgotten.append(sandbox)
+
+
+def usage(at: float, cpu_s: float = 0.0, moved_bytes: int = 0) -> Usage:
+    return Usage(at, cpu_s, 0, 0, moved_bytes, 0)
+
+
+def pulses(clock: ManualClock) -> Pulses:
+    return Pulses(clock=clock, ledger=Silent())
+
+
+def test_shares_are_taken_between_two_readings() -> None:
+    watch = pulses(ManualClock(0))
+    watch.read(RECORD, usage(0, cpu_s=100))
+    assert watch.signals(RECORD).cpu_at is None, "one reading says nothing about now"
+    watch.read(RECORD, usage(5, cpu_s=101, moved_bytes=10_000))
+    signals = watch.signals(RECORD)
+    assert (signals.cpu_at, signals.cpu_share) == (5, 0.2)
+    assert (signals.network_at, signals.network_bytes_per_s) == (5, 2000)
+    watch.read(RECORD, usage(10, cpu_s=101.1, moved_bytes=10_100))
+    assert (watch.signals(RECORD).cpu_at, watch.signals(RECORD).network_at) == (5, 5), "it has been quiet since"
+
+
+def test_a_reading_seen_twice_counts_once() -> None:
+    watch = pulses(ManualClock(0))
+    for _ in range(3):
+        watch.read(RECORD, usage(5))
+    watch.read(RECORD, None)
+    assert watch.unsaved(RECORD.id) == (usage(5),)
+
+
+def test_a_new_incarnation_is_watched_anew_and_keeps_its_unsaved_samples() -> None:
+    clock = ManualClock(0)
+    watch = pulses(clock)
+    watch.read(RECORD, usage(0))
+    watch.read(RECORD, usage(5, cpu_s=5))
+    clock.advance(100)
+    awake = replace(RECORD, incarnation=2)
+    watch.read(awake, usage(100, cpu_s=90))
+    signals = watch.signals(awake)
+    assert (signals.watched_since, signals.cpu_at, signals.cpu_share) == (100, None, 0.0)
+    assert [sample.at for sample in watch.unsaved(RECORD.id)] == [0, 5, 100]
+
+
+def test_samples_are_handed_over_once_there_are_enough() -> None:
+    watch = pulses(ManualClock(0))
+    for at in range(3):
+        watch.read(RECORD, usage(at))
+    assert watch.take_unsaved(at_least=4) == {}
+    assert [sample.at for sample in watch.take_unsaved(at_least=3)[RECORD.id]] == [0, 1, 2]
+    assert watch.take_unsaved() == {}
+
+
+def test_who_is_gone_is_forgotten_by_the_ledger_too() -> None:
+    ledger = Silent()
+    watch = Pulses(clock=ManualClock(0), ledger=ledger)
+    watch.read(RECORD, usage(0))
+    watch.keep_only({RECORD.id})
+    assert ledger.forgotten == []
+    watch.keep_only(set())
+    assert ledger.forgotten == [RECORD.id] and watch.unsaved(RECORD.id) == ()

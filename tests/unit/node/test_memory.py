@@ -1,0 +1,153 @@
+"""The memory guard, on a runtime and an alarm in memory: whatever happens, the guest is never left frozen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from roost.contracts.runtime import GuestProcess
+from roost.node.memory import MemoryGuard
+from roost.node.stillness import Hold, Stillness
+from roost.testing.runtime import FakeRuntime
+
+pytestmark = pytest.mark.anyio
+
+
+class Guest(FakeRuntime):
+    """One container with processes to kill, which tells whether it stands still."""
+
+    def __init__(self, *sizes_mb: int) -> None:
+        super().__init__()
+        self.frozen = False
+        self.alive = {number + 2: size << 20 for number, size in enumerate(sizes_mb)}
+        self.reached = anyio.Event()
+        self.go_on = anyio.Event()
+        self.go_on.set()
+
+    async def freeze(self, container: str) -> None:
+        await super().freeze(container)
+        self.frozen = True
+
+    async def thaw(self, container: str) -> None:
+        await super().thaw(container)
+        self.frozen = False
+
+    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
+        self.reached.set()
+        await self.go_on.wait()
+        return (GuestProcess(1, "agent", 99 << 20), *(GuestProcess(pid, f"p{pid}", size) for pid, size in self.alive.items()))
+
+    async def signal(self, container: str, pid: int, number: int) -> None:
+        assert self.frozen, "a running guest could spawn faster than it is killed"
+        self.alive.pop(pid)
+
+
+class Bell:
+    """An alarm for a guest that may hold `limit_mb`."""
+
+    def __init__(self, guest: Guest, limit_mb: int) -> None:
+        self._guest = guest
+        self._limit = limit_mb << 20
+        self.lent = False
+        self.gave_up = anyio.Event()
+        self.relieved = anyio.Event()
+
+    def is_out(self) -> bool:
+        return sum(self._guest.alive.values()) > self._limit and not self.gave_up.is_set()
+
+    def lend(self) -> None:
+        self.lent = True
+
+    def take_back(self) -> bool:
+        if sum(self._guest.alive.values()) > self._limit:
+            return False
+        self.lent = False
+        self.relieved.set()
+        return True
+
+    def give_up(self) -> None:
+        self.gave_up.set()
+
+    @contextlib.asynccontextmanager
+    async def listen(self) -> AsyncIterator[asyncio.Event]:
+        rung = asyncio.Event()
+        rung.set()
+        yield rung
+
+
+async def started(guest: Guest, tmp_path: Path) -> Stillness:
+    (tmp_path / "config.json").write_text("{}")
+    await guest.start("one", tmp_path)
+    return Stillness(guest, "one")
+
+
+def guard(guest: Guest, bell: Bell, stillness: Stillness) -> MemoryGuard:
+    return MemoryGuard(runtime=guest, container="one", alarm=bell, stillness=stillness)
+
+
+async def test_the_largest_goes_and_the_loan_is_taken_back(tmp_path: Path) -> None:
+    guest = Guest(10, 300, 20)
+    bell = Bell(guest, 100)
+    stillness = await started(guest, tmp_path)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, bell, stillness).run)
+        await bell.relieved.wait()
+        tasks.cancel_scope.cancel()
+    assert sorted(size >> 20 for size in guest.alive.values()) == [10, 20]
+    assert not bell.lent and not guest.frozen
+
+
+async def test_when_there_is_nobody_left_to_kill_the_kernel_has_its_way(tmp_path: Path) -> None:
+    guest = Guest()
+    guest.alive = {}
+    bell = Bell(guest, -1)  # files fill it, no process does
+    stillness = await started(guest, tmp_path)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, bell, stillness).run)
+        await bell.gave_up.wait()
+        tasks.cancel_scope.cancel()
+    assert not guest.frozen
+
+
+async def test_a_guard_that_is_ended_midway_leaves_the_guest_running(tmp_path: Path) -> None:
+    guest = Guest(300)
+    guest.go_on = anyio.Event()
+    stillness = await started(guest, tmp_path)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, Bell(guest, 100), stillness).run)
+        await guest.reached.wait()
+        assert guest.frozen
+        tasks.cancel_scope.cancel()
+    assert not guest.frozen
+
+
+async def test_a_guard_at_work_does_not_set_going_what_a_capture_holds(tmp_path: Path) -> None:
+    guest = Guest(300)
+    bell = Bell(guest, 100)
+    stillness = await started(guest, tmp_path)
+    hold = Hold(stillness)
+    await hold.take()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, bell, stillness).run)
+        await bell.relieved.wait()
+        tasks.cancel_scope.cancel()
+    assert guest.frozen, "the capture is not done with it"
+    await hold.let_go()
+    await hold.let_go()
+    assert not guest.frozen
+
+
+async def test_a_cancelled_caller_still_lets_go(tmp_path: Path) -> None:
+    guest = Guest()
+    hold = Hold(await started(guest, tmp_path))
+    await hold.take()
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await hold.let_go()
+    assert not guest.frozen
