@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +16,10 @@ import pytest
 from e2b import AsyncSandbox, Sandbox
 
 from roost.client import Event
+from roost.setup.tls import ensure_certificate
 from tests.real.server import Server, serving
+
+DOMAIN = "sbx.localhost"  # of the server with TLS
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,10 +34,20 @@ def server(root: None) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def secure_home() -> Iterator[Path]:
+    """The home of a server with TLS, whose authority is there before the server is."""
+    with tempfile.TemporaryDirectory(prefix="roost-") as folder:
+        home = Path(folder).resolve() / "home"
+        ensure_certificate(home / "tls", DOMAIN, "127.0.0.1", datetime.now(UTC))
+        yield home
+
+
 @pytest.fixture(scope="session", autouse=True)
-def variables(server: Server) -> Iterator[dict[str, str]]:
-    """All that points E2B's clients to Roost, as `roost env` prints it."""
+def variables(server: Server, secure_home: Path) -> Iterator[dict[str, str]]:
+    """All that points E2B's clients to Roost, as `roost env` prints it. The Python SDK reads whom to trust once in a process."""
     wanted = {
+        "SSL_CERT_FILE": str(secure_home / "tls" / "ca.pem"),
         "E2B_API_URL": server.url,
         "E2B_SANDBOX_URL": server.url,
         "E2B_API_KEY": server.key,

@@ -14,20 +14,19 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.e2b.conftest import Sdk, end
+from tests.e2b.conftest import DOMAIN, Sdk, end
 from tests.e2b.test_javascript import JS, NODE, PATIENCE_S, modules
 from tests.real.server import Server, serving
 
 pytestmark = pytest.mark.anyio
 __all__ = ["modules"]
 
-DOMAIN = "sbx.localhost"
 POINTERS = ("E2B_API_URL", "E2B_SANDBOX_URL", "E2B_API_KEY", "E2B_DOMAIN", "ROOST_URL", "ROOST_API_KEY")
 
 
 @pytest.fixture(scope="module")
-def secure() -> Iterator[Server]:
-    with serving(tls=True, domain=DOMAIN) as server, pytest.MonkeyPatch.context() as patch:
+def secure(secure_home: Path) -> Iterator[Server]:
+    with serving(secure_home, tls=True, domain=DOMAIN) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROOST_HOME", str(server.home))
         _ = server.roost  # made while it is known whom to trust
         yield server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import subprocess
 import sys
 import tarfile
@@ -122,14 +121,14 @@ def test_a_large_file_is_copied_in_constant_memory(server: Server, sandbox: str,
     with (here / "large").open("wb") as file:
         file.truncate(size)
     script = (
-        "import resource, sys; from roost.cli.main import run; code = run(sys.argv[1:]);"
-        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+        "import re, sys; from roost.cli.main import run; code = run(sys.argv[1:]);"
+        # Not getrusage: that counts what the process that started this one had.
+        " print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); sys.exit(code)"
     )
     for words in ((str(here / "large"), f"{sandbox}:{inside}/large"), (f"{sandbox}:{inside}/large", str(here / "back"))):
         ran = subprocess.run([sys.executable, "-c", script, "cp", *words], env=server.env, capture_output=True, check=True)
-        assert int(ran.stdout) < 150 * 1024 * (1024 if sys.platform == "darwin" else 1)
+        assert int(ran.stdout) < 100 << 10  # KiB
     assert (here / "back").stat().st_size == size
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class Saying:

@@ -23,9 +23,9 @@ def test_json_lines_hold_time_level_name_and_facts() -> None:
 def test_lines_of_libraries_come_out_alike() -> None:
     stream = io.StringIO()
     configure(Format.JSON, stream=stream)
-    logging.getLogger("uvicorn.error").warning("port %d is taken", 80)
+    logging.getLogger("alembic.runtime").warning("port %d is taken", 80)
     line = json.loads(stream.getvalue())
-    assert (line["event"], line["level"], line["logger"]) == ("port 80 is taken", "warning", "uvicorn.error")
+    assert (line["event"], line["level"], line["logger"]) == ("port 80 is taken", "warning", "alembic.runtime")
 
 
 def test_below_the_level_nothing_is_written() -> None:
