@@ -105,6 +105,19 @@ async def test_a_pause_that_a_crash_cut_keeps_the_memory(ground: Ground, point: 
         assert roost.guest(sandbox).memory == "counting: 41"
 
 
+async def test_a_pause_is_finished_however_long_the_server_was_away(ground: Ground) -> None:
+    async with serving(ground) as roost:
+        sandbox = await roost.sandbox(name="awake")
+        roost.guest(sandbox).memory = "thoughts"
+    await dies_at(ground, "after pause", pause)
+    ground.clock.advance(7 * 86400)
+    async with serving(ground) as roost:
+        await roost.flights.drain()
+        assert (await ground.record(sandbox.id)).state is State.PAUSED
+        await roost.power.resume(TEAM, sandbox.id)
+        assert roost.guest(sandbox).memory == "thoughts"
+
+
 async def test_running_sandboxes_are_adopted_where_they_are(ground: Ground) -> None:
     async with serving(ground) as roost:
         sandbox = await roost.sandbox()

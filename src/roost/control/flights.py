@@ -39,7 +39,7 @@ from roost.domain.errors import (
 from roost.domain.ids import NodeId, SandboxId
 from roost.domain.lifecycle import LIVING, MOVING, Action, Verdict, verdict
 from roost.domain.node import Captured, Placed
-from roost.domain.sandbox import Sandbox
+from roost.domain.sandbox import Operation, Sandbox
 from roost.domain.snapshot import Snapshot
 from roost.telemetry.log import get_logger
 from roost.telemetry.operation import operation
@@ -70,6 +70,7 @@ class Flights:
         self._routes = routes
         self._alarm = alarm
         self._flights: dict[SandboxId, Flight] = {}
+        self._repeated: dict[SandboxId, Operation] = {}  # those of earlier servers, or overdue, that were ordered again here
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
         self._group: TaskGroup | None = None
         self._busy = 0
@@ -139,9 +140,13 @@ class Flights:
                 return
             limit_s = self._moves.limits.of(record.operation.action, record.size)
             tried_for_s = self._clock.now() - record.operation.started_at
-            if record.operation.action is Action.KILL or tried_for_s < limit_s * self._moves.limits.tries:
+            # However long ago it began: a server that was down for long has not tried it once, and the node may have done it all.
+            is_new_here = self._repeated.get(sandbox) != record.operation
+            if record.operation.action is Action.KILL or is_new_here or tried_for_s < limit_s * self._moves.limits.tries:
+                self._repeated[sandbox] = record.operation
                 self._launch(record)
                 return
+            self._repeated.pop(sandbox, None)
             error = MoveTimedOut(sandbox, record.operation.action, tried_for_s)
             self._publish(record.node, await self._moves.fail(record, error, lost=False, salvage=Salvage()))
 
@@ -208,6 +213,7 @@ class Flights:
             if self._flights.get(flight.sandbox) is flight:
                 del self._flights[flight.sandbox]
         if ended is not None:
+            self._repeated.pop(flight.sandbox, None)
             await self._sweep(flight.begun.node, ended.leftovers)
 
     async def _land(self, flight: Flight) -> Ended | None:
