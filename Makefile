@@ -3,13 +3,14 @@
 BIN := .venv/bin
 WITHOUT_ROOT := tests/unit tests/flows tests/style
 
-.PHONY: help environment up setup test test-unit bench fmt lint clean
+.PHONY: help environment up setup test test-unit soak bench fmt lint clean
 
 help:
 	@echo "make up         install what is missing, then serve in the foreground (needs root)"
 	@echo "make setup      install what is missing, without serving (needs root)"
 	@echo "make test       set-up, lint and every test (needs root)"
 	@echo "make test-unit  the tests that need no root"
+	@echo "make soak       two hundred sleeps with a live client (needs root)"
 	@echo "make bench      measure against the bars; results in bench/results (needs root)"
 	@echo "make fmt        format the code"
 	@echo "make lint       ruff, import-linter, pyright"
@@ -32,6 +33,10 @@ test: environment
 
 test-unit: environment
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT)
+
+soak: environment
+	$(BIN)/roost setup --cache-only
+	$(BIN)/pytest tests/soak
 
 bench: environment
 	$(BIN)/roost setup --cache-only

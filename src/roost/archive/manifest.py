@@ -93,7 +93,10 @@ def decode(snapshot: SnapshotId, data: bytes) -> Manifest:
 
 
 def publish(paths: SnapshotPaths, manifest: Manifest) -> None:
-    """The snapshot exists afterwards, whatever crashes. Blocks on the disk."""
+    """The snapshot exists afterwards, whatever crashes. Blocks on the disk.
+
+    Its directory needs no sync of its own: taking the subvolume's snapshot into it committed it, and btrfs keeps the name of a
+    new file with the file when that is synced."""
     unborn = paths.manifest.with_suffix(".partial")
     with unborn.open("wb") as file:
         file.write(encode(manifest))
@@ -101,7 +104,6 @@ def publish(paths: SnapshotPaths, manifest: Manifest) -> None:
         os.fsync(file.fileno())
     unborn.rename(paths.manifest)
     sync_directory(paths.home)
-    sync_directory(paths.home.parent)
 
 
 def load(paths: SnapshotPaths, snapshot: SnapshotId) -> Manifest:

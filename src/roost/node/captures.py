@@ -70,13 +70,16 @@ class Captures:
             to_thread.run_sync(_fresh, paths, order.keep_memory),
             undo=lambda: to_thread.run_sync(discard_snapshot, paths),
         )
-        await self._tell_guest(container, keep_memory=order.keep_memory)
-
+        processes: list[str] = []
+        await together(
+            self._tell_guest(container, keep_memory=order.keep_memory),
+            self._list_processes(container, order, processes),
+        )
         container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
         hold = Hold(source.stillness)
         await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
-        taken = await self._take(steps, container, order, paths, frozen_at)
+        taken = Taken(await self._take(steps, container, order, paths), tuple(processes), frozen_at)
         if thaw:
             await steps.do("thaw", hold.let_go())
         frozen_s = self._now() - frozen_at
@@ -104,16 +107,18 @@ class Captures:
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
 
-    async def _take(
-        self, steps: Steps, container: Container, order: CaptureOrder, paths: SnapshotPaths, frozen_at: float
-    ) -> Taken:
-        runtime, name = self._containers.engine_of(container), container.journal.container
-        processes: tuple[str, ...] = ()
+    async def _list_processes(self, container: Container, order: CaptureOrder, into: list[str]) -> None:
         if order.keep_memory:
-            processes = tuple(process.command for process in await runtime.processes(name))
+            listed = await self._containers.engine_of(container).processes(container.journal.container)
+            into += [process.command for process in listed]
+
+    async def _take(
+        self, steps: Steps, container: Container, order: CaptureOrder, paths: SnapshotPaths
+    ) -> subvolumes.SubvolumeInfo:
+        if order.keep_memory:
+            runtime, name = self._containers.engine_of(container), container.journal.container
             await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
-        disk = await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
-        return Taken(disk, processes, frozen_at)
+        return await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
 
     async def _checkpoint(self, runtime: Runtime, name: str, into: Path) -> None:
         try:
@@ -153,11 +158,8 @@ class Captures:
             names += [f"{MEMORY}/{path.name}" for path in await to_thread.run_sync(lambda: sorted(paths.memory.iterdir()))]
         proofs: dict[str, FileProof] = {}
 
-        async def sync() -> None:
-            for name in names:
-                await to_thread.run_sync(manifests.sync_file, paths.home / name)
-            if order.keep_memory:
-                await to_thread.run_sync(manifests.sync_directory, paths.memory)
+        async def sync() -> None:  # at once: the file system writes what is asked for together in one go
+            await together(*(to_thread.run_sync(manifests.sync_file, paths.home / name) for name in names))
 
         async def prove() -> None:
             for name in names:

@@ -1,11 +1,13 @@
-"""One client, one sandbox, two hundred sleeps: it is woken by whatever the client does, and nothing is lost."""
+"""One client, one sandbox, two hundred sleeps: it is woken by whatever the client does, and nothing is lost. `make soak`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from e2b import Sandbox
 
-from tests.e2b.conftest import end
-from tests.real.server import Server
+from tests.real.server import Server, serving
 
 CYCLES = 200
 COUNTER = """import socket
@@ -18,7 +20,17 @@ while True:
 """
 
 
-def test_two_hundred_sleeps_lose_nothing(server: Server) -> None:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with serving() as server:
+        monkeypatch.setenv("E2B_API_URL", server.url)
+        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+        monkeypatch.setenv("E2B_API_KEY", server.key)
+        yield server
+
+
+@pytest.mark.usefixtures("server")
+def test_two_hundred_sleeps_lose_nothing() -> None:
     sandbox = Sandbox.create(timeout=600, lifecycle={"on_timeout": "pause", "auto_resume": True})
     try:
         sandbox.files.write("counter.py", COUNTER)
@@ -33,7 +45,7 @@ def test_two_hundred_sleeps_lose_nothing(server: Server) -> None:
         assert sandbox.files.read("cycle") == str(CYCLES - 1)
         assert running.pid in [each.pid for each in sandbox.commands.list()]
     finally:
-        end(server, sandbox.sandbox_id)
+        sandbox.kill()
 
 
 def _count(sandbox: Sandbox) -> str:
