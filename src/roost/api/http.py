@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import FastAPI, Request
 from fastapi.encoders import jsonable_encoder
@@ -75,25 +75,33 @@ def answer(error: RoostError, status: int | None = None, headers: Mapping[str, s
     return AsciiJson({"error": error_content(error)}, number, headers={**headers_of(number), **(headers or {})})
 
 
-def handle_errors(app: FastAPI) -> None:
-    """Every way a request can fail has its answer."""
+class Reply(Protocol):
+    """How a door puts an error."""
+
+    def __call__(
+        self, error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> JSONResponse: ...
+
+
+def handle_errors(app: FastAPI, reply: Reply = answer, bug_code: str = "internal") -> None:
+    """Every way a request can fail has its answer, in the door's own shape."""
 
     @app.exception_handler(RoostError)
     async def _ours(_request: Request, error: RoostError) -> JSONResponse:
-        return answer(error)
+        return reply(error)
 
     @app.exception_handler(RequestValidationError)
     async def _malformed(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(invalid_request(error))
+        return reply(invalid_request(error))
 
     @app.exception_handler(HTTPException)
     async def _unroutable(request: Request, error: HTTPException) -> JSONResponse:
-        return answer(_from_http(request, error), error.status_code, error.headers)
+        return reply(_from_http(request, error), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     async def _bug(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s broke", request.method, request.url.path, exc_info=error)
-        return answer(errors.Fault("internal", "Something broke inside the server. Its log says what; nothing was your fault."))
+        return reply(errors.Fault(bug_code, "Something broke inside the server. Its log says what; nothing was your fault."))
 
 
 def invalid_request(error: RequestValidationError) -> Invalid:
