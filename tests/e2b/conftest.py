@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ def secure_home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="roost-") as folder:
         home = Path(folder).resolve() / "home"
         ensure_certificate(home / "tls", DOMAIN, "127.0.0.1", datetime.now(UTC))
+        shutil.copyfile(home / "tls" / "ca.pem", home.parent / "ca.pem")  # outlives the home, as those who trust it do
         yield home
 
 
@@ -47,7 +49,7 @@ def secure_home() -> Iterator[Path]:
 def variables(server: Server, secure_home: Path) -> Iterator[dict[str, str]]:
     """All that points E2B's clients to Roost, as `roost env` prints it. The Python SDK reads whom to trust once in a process."""
     wanted = {
-        "SSL_CERT_FILE": str(secure_home / "tls" / "ca.pem"),
+        "SSL_CERT_FILE": str(secure_home.parent / "ca.pem"),
         "E2B_API_URL": server.url,
         "E2B_SANDBOX_URL": server.url,
         "E2B_API_KEY": server.key,
