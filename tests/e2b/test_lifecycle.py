@@ -54,6 +54,7 @@ async def test_or_paused_and_connect_brings_it_back(sdk: Sdk, server: Server) ->
 async def test_a_pause_keeps_what_runs(sdk: Sdk, sandbox: Any) -> None:
     boot_id = await sdk.got(sandbox.files.read(BOOT_ID))
     counting = await sdk.got(sandbox.commands.run(f"{COUNTER} > count.txt", background=True, timeout=0))
+    await sdk.got(sandbox.commands.run("until [ -s count.txt ]; do sleep 0.02; done"))
     assert await sdk.got(sandbox.pause()) is True
     assert await sdk.got(sandbox.pause()) is False
     await sdk.got(sandbox.connect())
