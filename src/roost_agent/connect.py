@@ -45,24 +45,40 @@ class Call:
         return float(value)
 
 
+def encode(message: Message) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode("utf-8", "replace")
+
+
 class Stream:
     """The answering side of a streaming call. The first message sends the head of the answer."""
 
-    __slots__ = ("_begun", "_exchange")
+    __slots__ = ("_begun", "_exchange", "_held")
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._begun = False
+        self._held = b""
 
     async def send(self, message: Message) -> None:
-        await self.send_raw(json.dumps(message, separators=(",", ":")).encode("utf-8", "replace"))
+        await self.send_raw(encode(message))
 
     async def send_raw(self, message: bytes) -> None:
         """One message that is JSON already. Raises ClientGone when nobody listens any more."""
+        self.hold(message)
+        await self.flush()
+
+    def hold(self, message: bytes) -> None:
+        """A message that travels with the next one, or with the end."""
+        self._held += _PREFIX.pack(0, len(message)) + message
+
+    async def flush(self) -> None:
+        """What was held is on its way. Raises ClientGone when nobody listens any more."""
         if self._exchange.connection.gone:
             raise ClientGone
-        self._begin()
-        await self._exchange.send(_PREFIX.pack(0, len(message)) + message)
+        if self._held:
+            self._begin()
+            held, self._held = self._held, b""
+            await self._exchange.send(held)
 
     def keep_little_in_flight(self) -> None:
         self._exchange.connection.keep_little_in_flight()
@@ -73,7 +89,8 @@ class Stream:
         if error is not None:
             trailer = {"error": _error_body(error), "metadata": {}}
         raw = json.dumps(trailer, separators=(",", ":")).encode()
-        self._exchange.push(_PREFIX.pack(_END, len(raw)) + raw)
+        held, self._held = self._held, b""
+        self._exchange.finish(held + _PREFIX.pack(_END, len(raw)) + raw)
 
     def _begin(self) -> None:
         if not self._begun:
@@ -106,9 +123,9 @@ async def serve_server_stream(verb: ServerStream, call: Call) -> None:
         message = await _only_message(exchange)
         await verb(call, message, stream)
     except RpcError as error:
-        stream.end(error)
         if not exchange.body.done:
-            exchange.keep_alive = False
+            exchange.keep_alive = False  # before the head is made: it says so
+        stream.end(error)
     else:
         stream.end()
 
@@ -122,8 +139,9 @@ async def serve_client_stream(verb: ClientStream, call: Call) -> None:
         answer = await verb(call, _messages(exchange))
         await stream.send(answer)
     except RpcError as error:
-        stream.end(error)
         # The client may go on sending for as long as it likes: the answer is complete, the connection ends here.
+        exchange.keep_alive = False
+        stream.end(error)
         exchange.connection.stop()
     else:
         stream.end()

@@ -14,6 +14,7 @@ from roost_agent.options import Options
 from roost_agent.processes.process import Process
 
 _BACKLOG = 1024
+OOM_SCORE = b"100"  # as E2B's clients know it
 # Tells the node that this machine was shut down from inside, and not lost.
 _ENDED_MARK = "/var/lib/roost/ended"
 # From a polite request to leave until the end.
@@ -23,6 +24,7 @@ _LAST_CALL_S = 1.0
 
 async def serve(options: Options) -> None:
     """Serve until SIGTERM or SIGINT. Returns once every process started here is gone."""
+    _take_standing()
     loop = asyncio.get_running_loop()
     leave = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -42,6 +44,12 @@ async def serve(options: Options) -> None:
             connection.transport.abort()
         if os.getpid() == 1:
             _leave_mark()
+
+
+def _take_standing() -> None:
+    """What every command inherits. (Writing it for each after its start costs a tenth of the start.)"""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:
+        score.write(OOM_SCORE)
 
 
 def _leave_mark() -> None:

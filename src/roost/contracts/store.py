@@ -60,8 +60,8 @@ class EventQuery:
     limit: int = 100
 
 
-class Transaction(Protocol):
-    """One unit of change: all of it or none. Serialisable; a reader inside sees its own writes."""
+class Reader(Protocol):
+    """The records as they were at one moment."""
 
     async def get(self, kind: type[R], id: str) -> R | None:
         """The record, or None."""
@@ -70,6 +70,10 @@ class Transaction(Protocol):
     async def find(self, kind: type[R], query: Query) -> list[R]:
         """The records that match, in the query's order. Cost follows the answer, not the table."""
         ...
+
+
+class Transaction(Reader, Protocol):
+    """One unit of change: all of it or none. Serialisable; a reader inside sees its own writes."""
 
     async def put(self, record: R, *, expect_revision: int | None) -> R:
         """Writes the record and returns it with its new revision (old + 1). `expect_revision=None` means it must not exist yet.
@@ -86,9 +90,14 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+    def reading(self) -> AbstractAsyncContextManager[Reader]:
+        """Sees whatever was committed before it began, and waits for no writer."""
+        ...
+
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """Commits when the block ends, rolls back when it raises. After a commit returned, a crash of process or machine keeps
-        it. Raises Unavailable when the database cannot be written (full disk, locked for longer than the busy timeout)."""
+        it; one that is not `durable` may be undone by a crash of the machine, until the next that is. Raises Unavailable when
+        the database cannot be written (full disk, locked for longer than the busy timeout)."""
         ...
 
     async def events(self, query: EventQuery) -> list[Event]:

@@ -46,8 +46,8 @@ class Forks:
         begun."""
         check_fork_count(count)
         _check_names(names, count)
-        async with self._store.transaction() as transaction:
-            parent = await find_sandbox(transaction, team, ref)
+        async with self._store.reading() as reader:
+            parent = await find_sandbox(reader, team, ref)
         await self._nodes.place(parent.node)
         outcome = await self._flights.ask(Intent(parent.id, Action.SNAPSHOT, why="fork", for_fork=True))
         if outcome.snapshot is None:

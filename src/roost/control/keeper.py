@@ -141,8 +141,8 @@ class Keeper:
     async def _expire(self, group: TaskGroup, horizon: float) -> None:
         """Ends what is due and sets the alarm for what comes due before the next look."""
         now = self._clock.now()
-        async with self._store.transaction() as transaction:
-            due = await transaction.find(Sandbox, Query(due_before=max(now, horizon)))
+        async with self._store.reading() as reader:
+            due = await reader.find(Sandbox, Query(due_before=max(now, horizon)))
         for record in due:
             if record.expires_at is not None and record.expires_at > now:
                 self._alarm.ring_by(record.expires_at)
@@ -265,15 +265,15 @@ class Keeper:
 
     async def _running(self, record: Sandbox) -> Sandbox | None:
         """The record as it is now, if it still runs as the same incarnation."""
-        async with self._store.transaction() as transaction:
-            current = await transaction.get(Sandbox, record.id)
+        async with self._store.reading() as reader:
+            current = await reader.get(Sandbox, record.id)
         if current is None or current.state is not State.RUNNING or current.incarnation != record.incarnation:
             return None
         return current
 
     async def _living(self) -> list[Sandbox]:
-        async with self._store.transaction() as transaction:
-            return await transaction.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
+        async with self._store.reading() as reader:
+            return await reader.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
 
 
 def _on(records: list[Sandbox], node: NodeId) -> list[Sandbox]:

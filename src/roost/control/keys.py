@@ -43,8 +43,8 @@ class Keys:
             return await transaction.put(key, expect_revision=None), secret
 
     async def list(self, team: TeamId) -> tuple[ApiKey, ...]:
-        async with self._store.transaction() as transaction:
-            return tuple(await transaction.find(ApiKey, Query(equal={"team": team})))
+        async with self._store.reading() as reader:
+            return tuple(await reader.find(ApiKey, Query(equal={"team": team})))
 
     async def revoke(self, team: TeamId, id: str) -> None:
         """From now on it opens nothing. Raises NotFound."""

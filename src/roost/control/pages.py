@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from roost.contracts.store import Query, R, Transaction
+from roost.contracts.store import Query, R, Reader
 from roost.control.checks import check_limit
 from roost.domain.errors import Invalid
 
@@ -25,7 +25,7 @@ class Page(Generic[T]):
 
 
 async def read_page(
-    transaction: Transaction,
+    reader: Reader,
     kind: type[R],
     query: Query,
     *,
@@ -39,7 +39,7 @@ async def read_page(
     after = _decode(cursor, question) if cursor is not None else None
     found: list[R] = []
     while len(found) <= limit:
-        rows = await transaction.find(kind, replace(query, after=after, limit=max(_BATCH, limit + 1)))
+        rows = await reader.find(kind, replace(query, after=after, limit=max(_BATCH, limit + 1)))
         found += [row for row in rows if matches(row)]
         if len(rows) < max(_BATCH, limit + 1):
             break

@@ -51,8 +51,8 @@ class Power:
 
     async def pause_all(self, *, why: str = "the server goes down") -> list[Sandbox | RoostError]:
         """Every sandbox of every team that runs, or is about to, sleeps. One that cannot is an error in the answer."""
-        async with self._store.transaction() as transaction:
-            records = await transaction.find(Sandbox, Query(one_of={"state": sorted(ON_A_NODE)}))
+        async with self._store.reading() as reader:
+            records = await reader.find(Sandbox, Query(one_of={"state": sorted(ON_A_NODE)}))
         results: list[Sandbox | RoostError] = []
         turn = anyio.CapacityLimiter(SLEEPS_AT_ONCE)
 
@@ -76,5 +76,5 @@ class Power:
         return Resumed(outcome.sandbox, outcome.placed.cold, outcome.placed.lost)
 
     async def _find(self, team: TeamId, ref: str) -> Sandbox:
-        async with self._store.transaction() as transaction:
-            return await find_sandbox(transaction, team, ref)
+        async with self._store.reading() as reader:
+            return await find_sandbox(reader, team, ref)

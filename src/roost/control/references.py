@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from roost.contracts.store import Query, Transaction
+from roost.contracts.store import Query, Reader
 from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound
 from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name, is_snapshot_name
 from roost.domain.lifecycle import LIVING
@@ -28,39 +28,39 @@ class Source:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-async def find_sandbox(transaction: Transaction, team: TeamId, ref: str) -> Sandbox:
+async def find_sandbox(reader: Reader, team: TeamId, ref: str) -> Sandbox:
     """By id, dead ones too, or by name among the living. Raises SandboxNotFound."""
     if is_id(ref):
-        record = await transaction.get(Sandbox, ref)
+        record = await reader.get(Sandbox, ref)
         if record is not None and record.team == team:
             return record
     if is_name(ref):
         query = Query(equal={"team": team, "name": ref}, one_of={"state": sorted(LIVING)}, limit=1)
-        for record in await transaction.find(Sandbox, query):
+        for record in await reader.find(Sandbox, query):
             return record
     raise SandboxNotFound(ref)
 
 
-async def find_snapshot(transaction: Transaction, team: TeamId, ref: str) -> Snapshot:
+async def find_snapshot(reader: Reader, team: TeamId, ref: str) -> Snapshot:
     """By id, or by name. Templates' and forks' own snapshots are not for callers. Raises SnapshotNotFound."""
     found: list[Snapshot] = []
-    if is_id(ref) and (record := await transaction.get(Snapshot, ref)):
+    if is_id(ref) and (record := await reader.get(Snapshot, ref)):
         found = [record]
     elif is_snapshot_name(ref):
-        found = await transaction.find(Snapshot, Query(equal={"team": team, "name": ref}, limit=1))
+        found = await reader.find(Snapshot, Query(equal={"team": team, "name": ref}, limit=1))
     for snapshot in found:
         if snapshot.team == team and snapshot.purpose in (Purpose.SLEEP, Purpose.KEPT):
             return snapshot
     raise SnapshotNotFound(ref)
 
 
-async def find_template(transaction: Transaction, team: TeamId, ref: str) -> Template:
+async def find_template(reader: Reader, team: TeamId, ref: str) -> Template:
     """By name, or by id; a team's own before everybody's. Raises TemplateNotFound."""
     if is_id(ref):
-        by_id = await transaction.get(Template, ref)
+        by_id = await reader.get(Template, ref)
         if by_id is not None and by_id.team in (None, team):
             return by_id
-    named = await transaction.find(Template, Query(equal={"name": ref}))
+    named = await reader.find(Template, Query(equal={"name": ref}))
     for owner in (team, None):
         for template in named:
             if template.team == owner:
@@ -68,13 +68,13 @@ async def find_template(transaction: Transaction, team: TeamId, ref: str) -> Tem
     raise TemplateNotFound(ref)
 
 
-async def find_source(transaction: Transaction, team: TeamId, ref: str) -> Source:
+async def find_source(reader: Reader, team: TeamId, ref: str) -> Source:
     """A template, or one of the team's snapshots. Raises TemplateNotFound."""
     try:
-        template = await find_template(transaction, team, ref)
+        template = await find_template(reader, team, ref)
     except TemplateNotFound:
-        return await _snapshot_source(transaction, team, ref)
-    snapshot = await transaction.get(Snapshot, template.snapshot)
+        return await _snapshot_source(reader, team, ref)
+    snapshot = await reader.get(Snapshot, template.snapshot)
     if snapshot is None:
         raise TemplateNotFound(ref)
     return Source(
@@ -89,9 +89,9 @@ async def find_source(transaction: Transaction, team: TeamId, ref: str) -> Sourc
     )
 
 
-async def _snapshot_source(transaction: Transaction, team: TeamId, ref: str) -> Source:
+async def _snapshot_source(reader: Reader, team: TeamId, ref: str) -> Source:
     try:
-        snapshot = await find_snapshot(transaction, team, ref)
+        snapshot = await find_snapshot(reader, team, ref)
     except SnapshotNotFound:
         raise TemplateNotFound(ref) from None
     return source_of(snapshot)

@@ -133,8 +133,8 @@ class Sandboxes:
         return (await started[0].result()).sandbox
 
     async def get(self, team: TeamId, ref: str) -> Sandbox:
-        async with self._store.transaction() as transaction:
-            return await find_sandbox(transaction, team, ref)
+        async with self._store.reading() as reader:
+            return await find_sandbox(reader, team, ref)
 
     async def list(self, team: TeamId, wanted: SandboxFilter) -> Page[Sandbox]:
         """Raises Invalid for a bad limit or a cursor that belongs to another question."""
@@ -151,8 +151,8 @@ class Sandboxes:
             named = wanted.name_prefix is None or (record.name or "").startswith(wanted.name_prefix)
             return named and (wanted.started_after is None or record.started_at > wanted.started_after)
 
-        async with self._store.transaction() as transaction:
-            return await read_page(transaction, Sandbox, query, limit=wanted.limit, cursor=wanted.cursor, matches=matches)
+        async with self._store.reading() as reader:
+            return await read_page(reader, Sandbox, query, limit=wanted.limit, cursor=wanted.cursor, matches=matches)
 
     async def update(self, team: TeamId, ref: str, changes: SandboxChanges) -> Sandbox:
         """Raises Invalid, NameTaken, SandboxNotFound, SandboxDead. A new name is the guest's host name from its next start on."""

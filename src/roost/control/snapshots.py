@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
-from roost.contracts.store import Query, Store, Transaction
+from roost.contracts.store import Query, Reader, Store, Transaction
 from roost.control.checks import check_snapshot_name
 from roost.control.endings import is_being_cloned
 from roost.control.flights import Flights
@@ -60,16 +60,16 @@ class Snapshots:
         """The team's, newest first; of one sandbox, also of a dead one, if named; `kept_only`: without those that sandboxes sleep
         in."""
         visible = {"purpose": [Purpose.KEPT] if kept_only else sorted((Purpose.KEPT, Purpose.SLEEP))}
-        async with self._store.transaction() as transaction:
+        async with self._store.reading() as reader:
             equal: dict[str, str] = {"team": team} | ({"name": name} if name is not None else {})
             if sandbox is not None:
-                equal["sandbox"] = await self._sandbox_id(transaction, team, sandbox)
+                equal["sandbox"] = await self._sandbox_id(reader, team, sandbox)
             query = Query(equal=equal, one_of=visible)
-            return await read_page(transaction, Snapshot, query, limit=limit, cursor=cursor)
+            return await read_page(reader, Snapshot, query, limit=limit, cursor=cursor)
 
     async def get(self, team: TeamId, ref: str) -> Snapshot:
-        async with self._store.transaction() as transaction:
-            return await find_snapshot(transaction, team, ref)
+        async with self._store.reading() as reader:
+            return await find_snapshot(reader, team, ref)
 
     async def delete(self, team: TeamId, ref: str) -> None:
         """Gone afterwards. Sandboxes made from it do not need it. Raises SnapshotNotFound, SnapshotInUse."""
@@ -133,5 +133,5 @@ class Snapshots:
             left = replace(record, snapshot=newest[0].id if newest else None)
             await transaction.put(left, expect_revision=record.revision)
 
-    async def _sandbox_id(self, transaction: Transaction, team: TeamId, ref: str) -> SandboxId:
-        return (await find_sandbox(transaction, team, ref)).id
+    async def _sandbox_id(self, reader: Reader, team: TeamId, ref: str) -> SandboxId:
+        return (await find_sandbox(reader, team, ref)).id

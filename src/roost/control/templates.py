@@ -83,14 +83,14 @@ class Templates:
 
     async def list(self, team: TeamId) -> tuple[Template, ...]:
         """Everybody's and the team's, by name."""
-        async with self._store.transaction() as transaction:
-            found = await transaction.find(Template, Query())
+        async with self._store.reading() as reader:
+            found = await reader.find(Template, Query())
         return tuple(sorted((each for each in found if each.team in (None, team)), key=lambda template: template.name))
 
     async def get(self, team: TeamId, ref: str) -> Template:
         """By name or id. Raises TemplateNotFound."""
-        async with self._store.transaction() as transaction:
-            return await find_template(transaction, team, ref)
+        async with self._store.reading() as reader:
+            return await find_template(reader, team, ref)
 
     async def ensure(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
         """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node."""

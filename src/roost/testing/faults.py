@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from roost.contracts.cluster import Node, Warmth
-from roost.contracts.store import EventQuery, Query, R, Store, Transaction
+from roost.contracts.store import EventQuery, Query, R, Reader, Store, Transaction
 from roost.domain.events import Event
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.lifecycle import State
@@ -119,14 +119,18 @@ class FrailStore:
         self._store = store
         self._point = point
 
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._transaction()
+    def reading(self) -> AbstractAsyncContextManager[Reader]:
+        self._point.come_to("reading")
+        return self._store.reading()
+
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction(durable)
 
     @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[Transaction]:
+    async def _transaction(self, durable: bool) -> AsyncIterator[Transaction]:
         written: list[State] = []
         self._point.come_to("transaction")
-        async with self._store.transaction() as transaction:
+        async with self._store.transaction(durable=durable) as transaction:
             yield _Noting(transaction, written)
             for state in written or ["nothing of a sandbox"]:
                 self._point.come_to(f"before commit {state}")

@@ -29,8 +29,12 @@ class MemoryStore:
         self._writer = anyio.Lock()
         self._news = anyio.Event()
 
-    def transaction(self) -> AbstractAsyncContextManager[MemoryTransaction]:
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[MemoryTransaction]:
         return self._transaction()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[MemoryTransaction]:
+        yield MemoryTransaction(dict(self._records), len(self._events))
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[MemoryTransaction]:

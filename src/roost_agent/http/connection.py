@@ -235,12 +235,14 @@ class Connection(asyncio.Protocol):
 class Exchange:
     """One request and the place to answer it."""
 
-    __slots__ = ("_chunked", "_connection", "_finished", "body", "head", "head_sent", "keep_alive", "upgraded")
+    __slots__ = ("_chunked", "_connection", "_finished", "_unsent", "body", "head", "head_sent", "keep_alive", "upgraded")
 
     def __init__(self, connection: Connection, head: Head) -> None:
         self._connection = connection
         self._chunked = False
         self._finished = False
+        # A head that waits for the first piece of its body: a packet each costs more than their bytes.
+        self._unsent = b""
         self.head = head
         self.body = Body(connection.inbound, head)
         self.keep_alive = head.keep_alive
@@ -282,7 +284,7 @@ class Exchange:
             self._chunked = True
         else:
             self.keep_alive = False
-        self._connection.write(self._head(status, headers))
+        self._unsent = self._head(status, headers)
 
     async def send(self, data: bytes) -> None:
         """A piece of the body, on its way when this returns. Raises ClientGone."""
@@ -292,10 +294,11 @@ class Exchange:
     def push(self, data: bytes) -> None:
         """Like `send`, without waiting for the client: for small last words."""
         if data and self.head.method != "HEAD":
-            self._connection.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+            self._write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     async def send_file(self, descriptor: int, offset: int, length: int) -> None:
         """`length` bytes of a regular file, moved by the kernel. Raises ClientGone also when the file got shorter."""
+        self._write(b"")
         if self.head.method == "HEAD" or length == 0:
             return
         loop = asyncio.get_running_loop()
@@ -308,15 +311,22 @@ class Exchange:
             self._connection.transport.abort()
             raise ClientGone
 
-    def finish(self) -> None:
-        """End the answer. Without one there is nothing to say but 204."""
+    def finish(self, last: bytes = b"") -> None:
+        """End the answer, with a last piece of its body or without. Without an answer there is nothing to say but 204."""
         if self._finished:
             return
         if not self.head_sent:
             self.answer(204)
         elif self._chunked and self.head.method != "HEAD":
-            self._connection.write(b"0\r\n\r\n")
+            self._write((b"%x\r\n%b\r\n" % (len(last), last) if last else b"") + b"0\r\n\r\n")
+        else:
+            self._write(last if self.head.method != "HEAD" else b"")
         self._finished = True
+
+    def _write(self, data: bytes) -> None:
+        data, self._unsent = self._unsent + data, b""
+        if data:
+            self._connection.write(data)
 
     def upgrade(self, protocol: str) -> bytes:
         """Leave HTTP: answer 101 and return the bytes that the client sent ahead."""

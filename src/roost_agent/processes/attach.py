@@ -6,7 +6,7 @@ import asyncio
 from binascii import b2a_base64
 
 from roost_agent import fields
-from roost_agent.connect import Call, Message, Stream
+from roost_agent.connect import Call, Message, Stream, encode
 from roost_agent.errors import ClientGone, RpcError
 from roost_agent.processes.process import Process, Reader
 from roost_agent.processes.table import ProcessTable
@@ -15,6 +15,9 @@ from roost_agent.processes.table import ProcessTable
 MESSAGE_BYTES = 64 * 1024
 # From here on a stream's output counts as heavy: what lies in the socket's buffers when it is cut must fit the ring.
 HEAVY_BYTES = 256 * 1024
+# How long the news of a start waits for company. Most commands print or end within: then one packet tells all, and the
+# child has the processors that sending two more would have taken from it.
+COMPANY_S = 0.005
 
 
 class Attach:
@@ -71,16 +74,17 @@ async def follow(
     loop = asyncio.get_running_loop()
     cut = False
     try:
-        await stream.send_raw(b'{"event":{"start":{"pid":%d,"sequence":"%d"}}}' % (process.pid, position))
+        stream.hold(b'{"event":{"start":{"pid":%d,"sequence":"%d"}}}' % (process.pid, position))
+        if owner:
+            await reader.bell.wait(COMPANY_S)
         while True:
             await _send_new_output(process, reader, stream)
             if process.timed_out and owner:
                 raise RpcError("deadline_exceeded", f"process {process.pid} ran out of its time and was killed")
             if process.over.done() and process.ending is not None:
-                await stream.send(process.ending.event())
+                stream.hold(encode(process.ending.event()))
                 return
-            if connection.gone:
-                raise ClientGone
+            await stream.flush()
             left_s = keepalive_s if ends_at is None else min(keepalive_s, ends_at - loop.time())
             if left_s <= 0 and ends_at is not None:
                 raise RpcError("deadline_exceeded", f"the time to follow process {process.pid} is up")

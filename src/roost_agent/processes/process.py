@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from roost_agent.processes.status import Ending
 from roost_agent.wakeup import Wakeup
 
 READ_BYTES = 256 * 1024
+DEFAULT_PIPE_BYTES = 64 * 1024
 # After a kill, or the end of a terminal's leader, strangers that hold the streams open are not waited for any longer.
 HOLDOUT_S = 0.5
 LINGER_S = 5.0
@@ -113,11 +115,18 @@ class Process:
         if not data:
             self._close_output(descriptor)
             return
+        if len(data) == DEFAULT_PIPE_BYTES:
+            self._widen(descriptor)
         self.ring.append(self._outputs[descriptor], data)
         for reader in self._readers:
             reader.bell.ring()
         if self._readers and self._laggards():
             self._hold_up()
+
+    def _widen(self, descriptor: int) -> None:
+        """It was full: from here on fewer, larger reads. Not done at the start, since most commands print little."""
+        with contextlib.suppress(OSError):  # Beyond the user's limit for pipes, or no pipe: it does as it is.
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
 
     def _laggards(self) -> list[Reader]:
         limit = self.ring.capacity // _BEHIND

@@ -17,10 +17,6 @@ from roost_agent.errors import RpcError
 from roost_agent.processes.impersonate import Impersonator
 from roost_agent.users import User
 
-# Commands are the first to go when memory runs out, the agent the last.
-OOM_SCORE = b"100"
-# Fewer, larger reads of fast output.
-PIPE_BYTES = 256 * 1024
 _NOT_RUNNABLE = (
     errno.ENOENT,
     errno.ENOTDIR,
@@ -86,8 +82,6 @@ def _spawn_on_pipes(order: Order, impersonator: Impersonator) -> Spawned:
             os.close(descriptor)
         undo.pop_all()
     for descriptor in (out_read, err_read):
-        with contextlib.suppress(OSError):  # Beyond the user's limit for pipes: the default size does as well.
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(descriptor, False)
     if in_write is not None:
         os.set_blocking(in_write, False)
@@ -181,12 +175,6 @@ def _arguments(order: Order, streams: tuple[int, int, int]) -> dict[str, Any]:
 
 def _make_ordinary(pid: int) -> None:
     """Undo what a command would inherit of the agent's own standing."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
-        try:
-            os.write(descriptor, OOM_SCORE)
-        finally:
-            os.close(descriptor)
     with contextlib.suppress(OSError):
         if os.getpriority(os.PRIO_PROCESS, 0) != 0:
             os.setpriority(os.PRIO_PROCESS, pid, 0)

@@ -115,16 +115,21 @@ class SqlStore:
         self._news = anyio.Event()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[SqlTransaction]:
+    async def transaction(self, *, durable: bool = True) -> AsyncIterator[SqlTransaction]:
         transaction: SqlTransaction | None = None
         try:
-            async with self._connections.writing() as session:
+            async with self._connections.writing(durable=durable) as session:
                 transaction = SqlTransaction(session)
                 yield transaction
         finally:
             # Also when the block raised: the commit of a cancelled caller may have happened. Those who wait look for themselves.
             if transaction is not None and transaction.appended:
                 self._announce()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[SqlTransaction]:
+        async with self._connections.reading() as session:
+            yield SqlTransaction(session)
 
     async def events(self, query: EventQuery) -> list[Event]:
         async with self._connections.reading() as session:

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from roost.contracts.store import EventQuery, Store
+from roost.contracts.store import EventQuery, Query, Store
 from roost.domain.errors import NameTaken, StaleRevision
 from roost.domain.ids import KeyId, SnapshotId, TeamId, TemplateId
 from roost.domain.lifecycle import State
@@ -148,6 +148,25 @@ class TransactionConformance:
         assert await read(store, Sandbox, first.id) == first
         assert await numbers(store) == [2, 1]
         assert await store.events(EventQuery()) == []
+
+    async def test_a_reader_waits_for_no_writer_and_sees_what_was_committed(self, store: Store) -> None:
+        [first] = await keep(store, sandbox(1))
+        async with store.transaction() as transaction:
+            later = await transaction.put(replace(first, template="later"), expect_revision=first.revision)
+            async with store.reading() as reader:
+                assert await reader.get(Sandbox, first.id) == first
+        async with store.reading() as reader:
+            assert await reader.find(Sandbox, Query(equal={"template": "later"})) == [later]
+
+    async def test_what_need_not_outlive_the_machine_is_there_for_everybody(self, store: Store) -> None:
+        async with store.transaction(durable=False) as transaction:
+            kept = await transaction.put(sandbox(1), expect_revision=None)
+        assert await read(store, Sandbox, kept.id) == kept
+        with pytest.raises(ZeroDivisionError):
+            async with store.transaction(durable=False) as transaction:
+                await transaction.delete(Sandbox, kept.id)
+                raise ZeroDivisionError
+        assert await read(store, Sandbox, kept.id) == kept
 
     async def test_of_many_who_expect_one_revision_one_wins(self, store: Store) -> None:
         [first] = await keep(store, sandbox(1))
