@@ -188,7 +188,9 @@ class App:
         identity = Identity(self.sandbox, machine, programs)
         return {
             ("POST", "/init"): Init(identity),
-            ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(self._node_calls, self.connections, self._is_from_outside),
+            ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(
+                machine, self._node_calls, self.connections, self._is_from_outside
+            ),
             ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),
             ("GET", "/roost/activity"): Activity(self.sandbox, lambda: self._open_streams),
