@@ -1,0 +1,106 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import * as calls from "../api/calls";
+import { messageOf } from "../api/errors";
+import { keys } from "../api/keys";
+import type { Key, NewKey } from "../api/types";
+import { useSession } from "../app/queries";
+import { Badge, Button, Confirm, Copyable, Dialog, ErrorState, Field, Loading, Notice, Prose, notify, PageHead, RelativeTime } from "../ui";
+
+export default function KeysPage() {
+  const list = useQuery({ queryKey: keys.keys, queryFn: async ({ signal }) => (await calls.listKeys(signal)).keys });
+  const session = useSession();
+  const client = useQueryClient();
+  const [making, setMaking] = useState(false);
+  const [doomed, setDoomed] = useState<Key | null>(null);
+  const own = session.data?.key.id;
+  return (
+    <div className="page">
+      <PageHead title="Keys" actions={<Button look="primary" icon="plus" onClick={() => setMaking(true)}>New key</Button>}>
+        Whoever holds a key can do everything. One for each program or person, so that each can be revoked alone.
+      </PageHead>
+      {list.isError ? (
+        <ErrorState error={list.error} retry={() => void list.refetch()} />
+      ) : !list.data ? (
+        <Loading />
+      ) : (
+        <div className="card table-scroll">
+          <table className="table">
+            <thead><tr><th scope="col">Name</th><th scope="col">Ends in</th><th scope="col" className="wide-only">Made</th><th><span className="visually-hidden">Actions</span></th></tr></thead>
+            <tbody>
+              {list.data.map((key) => (
+                <tr key={key.id}>
+                  <td><span className="row wrap"><strong>{key.name}</strong>{key.id === own && <Badge tone="green">this session</Badge>}</span></td>
+                  <td><code>…{key.hint}</code></td>
+                  <td className="muted nowrap wide-only"><RelativeTime at={key.created_at} /></td>
+                  <td className="num"><Button small onClick={() => setDoomed(key)} aria-label={`Revoke ${key.name}`}>Revoke …</Button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {making && <NewKeyDialog onClose={() => setMaking(false)} />}
+      {doomed && (
+        <Confirm
+          title={`Revoke ${doomed.name}?`}
+          verb="Revoke"
+          onClose={() => setDoomed(null)}
+          onConfirm={async () => {
+            await calls.revokeKey(doomed.id);
+            notify(`Revoked ${doomed.name}.`);
+            await client.invalidateQueries({ queryKey: doomed.id === own ? keys.session : keys.keys });
+          }}
+        >
+          <p>Programs that use the key ending in <code>…{doomed.hint}</code> are refused from now on. This cannot be undone; make a new key instead.</p>
+          {doomed.id === own && <Notice tone="warning">You are signed in with this key: you will be signed out at once. Have another one at hand.</Notice>}
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function NewKeyDialog({ onClose }: { onClose: () => void }) {
+  const client = useQueryClient();
+  const [name, setName] = useState("");
+  const [made, setMade] = useState<NewKey | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
+  const submit = async () => {
+    setBusy(true);
+    setFailure(null);
+    try {
+      setMade(await calls.createKey(name.trim()));
+      await client.invalidateQueries({ queryKey: keys.keys });
+    } catch (error) {
+      setFailure(error);
+    }
+    setBusy(false);
+  };
+  if (made) {
+    return (
+      <Dialog title={`The key ${made.name}`} onClose={onClose} actions={<Button look="primary" onClick={onClose}>I have stored it</Button>}>
+        <Notice tone="warning">Copy it now: it is shown this once and kept nowhere.</Notice>
+        <Copyable text={made.secret} label="the key" />
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog
+      title="New key"
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={busy} disabled={name.trim() === ""}>Make the key</Button>
+        </>
+      }
+    >
+      <Field label="What is it for?" hint="People see this name when the key's holder takes over a screen or answers a question.">
+        {(ids) => <input {...ids} className="input" value={name} placeholder="anna's laptop" autoComplete="off" onChange={(event) => setName(event.target.value)} />}
+      </Field>
+      {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
+    </Dialog>
+  );
+}

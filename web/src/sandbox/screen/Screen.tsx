@@ -1,0 +1,195 @@
+import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from "react";
+import { handBack, takeOver } from "../../api/calls";
+import { ApiError } from "../../api/errors";
+import type { Driver, NewLink } from "../../api/types";
+import { Button, Confirm, EmptyState, format, Icon, IconButton, notify, notifyError, RelativeTime, Segments } from "../../ui";
+import { save } from "../save";
+import { ClipboardDialog } from "./ClipboardDialog";
+import { Stage, type Scaling, type StageHandle, type Wire } from "./Stage";
+
+type Way = Pick<NewLink, "token" | "websocket" | "mode">;
+
+interface ScreenProps {
+  name: string;
+  link: Way;
+  driver: Driver | null;
+  driving: boolean;
+  /** Stands over the picture, which is old then. */
+  over: ReactNode;
+  onDriver: (driver: Driver | null) => void;
+  /** What to do when the link has ended. */
+  onLinkOver: () => ReactNode;
+  tools?: ReactNode;
+}
+
+const SCALINGS = [
+  { value: "fit", label: "Fit" },
+  { value: "actual", label: "1:1" },
+  { value: "match", label: "Match" },
+] as const satisfies readonly { value: Scaling; label: string }[];
+
+/** A desktop with its tools: who drives, take over and hand back, size, clipboard, picture, full screen. */
+export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver, tools }: ScreenProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const stage = useRef<StageHandle>(null);
+  const [wire, setWire] = useState<Wire>({ kind: "connecting", attempt: 0 });
+  const [wished, setScaling] = useState<Scaling>("fit");
+  // Only who drives may change the size of the desktop.
+  const scaling = wished === "match" && !driving ? "fit" : wished;
+  const [clipboard, setClipboard] = useState("");
+  const [asking, setAsking] = useState<"clipboard" | "force" | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  const take = async (force = false): Promise<void> => {
+    setBusy(true);
+    try {
+      onDriver(await takeOver(link.token, force));
+      stage.current?.focus();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "somebody_drives" && !force) setAsking("force");
+      else if (force) throw error;
+      else notifyError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const give = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await handBack(link.token);
+      onDriver(null);
+    } catch (error) {
+      notifyError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  // A screen that is driven takes every key, Tab too. This chord is the way out by keyboard.
+  const leave = useEffectEvent((event: KeyboardEvent) => {
+    if (!(event.ctrlKey && event.altKey && event.shiftKey && event.code === "KeyH") || !driving) return;
+    event.preventDefault();
+    event.stopPropagation();
+    // Once the button is there to be focused.
+    void give().then(() => requestAnimationFrame(() => frame.current?.querySelector<HTMLElement>(".screen-drive")?.focus()));
+  });
+  useEffect(() => {
+    const hear = (event: KeyboardEvent): void => leave(event);
+    window.addEventListener("keydown", hear, { capture: true });
+    return () => window.removeEventListener("keydown", hear, { capture: true });
+  }, []);
+
+  // What was copied elsewhere comes along, if the browser allows it without asking.
+  const bring = useEffectEvent(async () => {
+    if (!driving || !(await mayReadClipboard())) return;
+    const text = await navigator.clipboard.readText().catch(() => "");
+    if (text && text !== clipboard) stage.current?.paste(text);
+  });
+  useEffect(() => {
+    if (!driving) return;
+    const come = (): void => void bring();
+    come();
+    window.addEventListener("focus", come);
+    return () => window.removeEventListener("focus", come);
+  }, [driving]);
+
+  const heard = (text: string): void => {
+    setClipboard(text);
+    if (driving && document.hasFocus()) void navigator.clipboard?.writeText(text).catch(() => undefined);
+  };
+  const send = (text: string): void => {
+    stage.current?.paste(text);
+    setClipboard(text);
+    // To be pasted there: after the dialog has given the focus back.
+    requestAnimationFrame(() => stage.current?.focus());
+  };
+  const copyPicture = async (): Promise<void> => {
+    const picture = await stage.current?.picture();
+    if (!picture) return;
+    try {
+      await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+      notify("The picture is on the clipboard.");
+    } catch {
+      save(picture, `${name}-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.png`);
+    }
+  };
+  const fill = (): void => void (document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen());
+
+  return (
+    <div className={`screen${driving ? " driving" : ""}`} ref={frame}>
+      <div className="screen-bar">
+        <Drives driver={driver} driving={driving} />
+        {link.mode === "control" &&
+          (driving ? (
+            <Button small look="primary" className="screen-drive" busy={busy} onClick={() => void give()} title="Ctrl+Alt+Shift+H">Hand back</Button>
+          ) : (
+            <Button small look="primary" className="screen-drive" icon="hand" busy={busy} disabled={wire.kind !== "connected" || over !== null} onClick={() => void take()}>Take over</Button>
+          ))}
+        <span className="grow" />
+        <div className="screen-tools">
+          <Segments label="Size" value={scaling} options={driving ? SCALINGS : SCALINGS.slice(0, 2)} onChange={setScaling} />
+          {driving && <IconButton small className="touch-only" icon="keyboard" label="Keyboard" onClick={() => stage.current?.keyboard()} />}
+          <IconButton small icon="copy" label="Clipboard" onClick={() => setAsking("clipboard")} />
+          <IconButton small icon="camera" label="Copy the picture" disabled={wire.kind !== "connected"} onClick={() => void copyPicture()} />
+          <IconButton small icon="expand" label="Full screen" onClick={fill} />
+          {tools}
+        </div>
+      </div>
+      <div className="screen-stage">
+        <Stage
+          websocket={link.websocket}
+          driving={driving}
+          scaling={scaling}
+          label={`Screen of ${name}${driving ? ", you drive" : ", you watch"}`}
+          onWire={setWire}
+          onClipboard={heard}
+          handle={stage}
+        />
+        <Cover wire={wire} over={over} onAgain={() => stage.current?.again()} onLinkOver={onLinkOver} />
+      </div>
+      {driving && <p className="screen-hint small muted">Your keys and clicks go to {name}; its agent's are refused until you hand back. <span className="screen-chord"><kbd>Ctrl</kbd> <kbd>Alt</kbd> <kbd>Shift</kbd> <kbd>H</kbd> hands back.</span></p>}
+      {asking === "clipboard" && (
+        <ClipboardDialog text={clipboard} driving={driving} onSend={send} onClose={() => setAsking(null)} />
+      )}
+      {asking === "force" && (
+        <Confirm title={`${driver?.who ?? "Somebody"} drives`} verb="Take over" onConfirm={() => take(true)} onClose={() => setAsking(null)}>
+          <p>{driver ? <>{driver.who} has driven {name} since {format.clock(driver.since)}.</> : "Somebody else drives at the moment."} If you take over, their keys and clicks are refused from then on. They are not asked.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function Drives({ driver, driving }: { driver: Driver | null; driving: boolean }) {
+  return (
+    <p className="screen-who small" role="status">
+      <Icon name={driver ? "hand" : "terminal"} />
+      {driving ? <strong>You drive</strong> : driver ? <span><strong>{driver.who}</strong> drives, <RelativeTime at={driver.since} /></span> : <span>The agent drives</span>}
+    </p>
+  );
+}
+
+function Cover({ wire, over, onAgain, onLinkOver }: { wire: Wire; over: ReactNode; onAgain: () => void; onLinkOver: () => ReactNode }) {
+  if (over) return <div className="screen-cover">{over}</div>;
+  if (wire.kind === "connected") return null;
+  return (
+    <div className="screen-cover">
+      {wire.kind === "connecting" ? (
+        <p className="row" role="status"><span className="spinner" aria-hidden="true" /> {wire.attempt > 1 ? "Connecting again…" : "Connecting to the screen…"}</p>
+      ) : wire.kind === "closed" ? (
+        <EmptyState icon="link" title="This link has ended" action={onLinkOver()}><p>{wire.reason}</p></EmptyState>
+      ) : (
+        <EmptyState icon="warning" title="The screen cannot be reached" action={<Button onClick={onAgain}>Try again</Button>}><p>The sandbox may be moving, or its desktop is not up.</p></EmptyState>
+      )}
+    </div>
+  );
+}
+
+async function mayReadClipboard(): Promise<boolean> {
+  if (!document.hasFocus()) return false;
+  try {
+    return (await navigator.permissions.query({ name: "clipboard-read" as PermissionName })).state === "granted";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,52 @@
+import "./screen.css";
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { keys } from "../../api/keys";
+import type { Driver, Sandbox } from "../../api/types";
+import { Button, EmptyState, ErrorState, Loading } from "../../ui";
+import { Asleep } from "../Asleep";
+import { isAwake } from "../state";
+import { titleOf } from "../../fleet/words";
+import { Screen } from "./Screen";
+import { ShareDialog } from "./ShareDialog";
+import { useLink } from "./useLink";
+
+/** The sandbox's screen. Looking at a sleeping one does not wake it; the button does. */
+export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
+  const client = useQueryClient();
+  const awake = isAwake(sandbox);
+  const [wasAwake, setWasAwake] = useState(awake);
+  if (awake && !wasAwake) setWasAwake(true);
+  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop && wasAwake);
+  const [sharing, setSharing] = useState(false);
+
+  if (!sandbox.has_desktop) {
+    return (
+      <EmptyState icon="screen" title="This sandbox has no screen" action={<Link className="button" to="/app/sandboxes/$id/$tab" params={{ id: sandbox.id, tab: "terminal" }}>Open a terminal</Link>}>
+        <p>Its template, {sandbox.template}, has no desktop. Sandboxes of the template <code>desktop</code> have one.</p>
+      </EmptyState>
+    );
+  }
+  if (!wasAwake) return <Asleep sandbox={sandbox} verb="Wake and watch">Its windows, tabs and half-typed text are as they were left.</Asleep>;
+  if (error) return <ErrorState error={error} title="The screen cannot be opened" retry={renew} />;
+  if (!link) return <Loading label="Opening the screen" />;
+
+  const setDriver = (driver: Driver | null): void =>
+    void client.setQueryData(keys.sandbox(sandbox.id), (known: Sandbox | undefined) => known && { ...known, driver });
+  return (
+    <>
+      <Screen
+        name={titleOf(sandbox)}
+        link={link}
+        driver={sandbox.driver}
+        driving={sandbox.driver?.link === link.id}
+        over={awake ? null : <Asleep sandbox={sandbox} verb="Wake and watch" />}
+        onDriver={setDriver}
+        onLinkOver={() => <Button onClick={renew}>Open it again</Button>}
+        tools={<Button small icon="share" onClick={() => setSharing(true)}>Share</Button>}
+      />
+      {sharing && <ShareDialog sandbox={sandbox} own={link.id} onClose={() => setSharing(false)} />}
+    </>
+  );
+}

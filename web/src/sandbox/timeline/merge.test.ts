@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import type { Event, Question } from "../../api/types";
+import type { CommandRow } from "../agent/status";
+import { dayLabel, groupByDay, mergeTimeline, wordsOf } from "./merge";
+
+const event = (sequence: number, kind: string, at: string, facts: Record<string, unknown> = {}): Event => ({ sequence, kind, at, sandbox: "i1", facts });
+const command: CommandRow = { pid: 9, command: "make test", user: "user", started_at: "2026-03-02T10:00:05Z", ended_at: "2026-03-02T10:01:10Z", exit_code: 2, pty: false };
+const question: Question = {
+  id: "q1", sandbox: "i1", sandbox_name: null, kind: "approval", text: "Deploy?", choices: ["approve", "deny"], state: "answered",
+  created_at: "2026-03-02T10:00:20Z", expires_at: "2026-03-03T10:00:20Z", answer: { choice: "approve", text: null, by: "anna", at: "2026-03-02T10:02:00Z" }, has_screenshot: false,
+};
+
+describe("mergeTimeline", () => {
+  it("puts all on one clock, newest first", () => {
+    const items = mergeTimeline([event(1, "sandbox.created", "2026-03-02T10:00:00Z", { template: "base" }), event(2, "sandbox.paused", "2026-03-02T10:05:00Z", { snapshot: "s1", why: "idle" })], [command], [question]);
+    expect(items.map(({ title }) => title)).toEqual(["Fell asleep", "anna answered", "Asked for approval", "make test", "Created"]);
+  });
+
+  it("knows where one can go back to", () => {
+    const items = mergeTimeline([event(1, "sandbox.snapshotted", "2026-03-02T10:00:00Z", { snapshot: "s1", name: "before" }), event(2, "sandbox.woke", "2026-03-02T10:00:01Z", { snapshot: "s0" })], [], []);
+    expect(items.map(({ snapshot }) => snapshot)).toEqual([null, "s1"]);
+  });
+
+  it("says each question once, though there are events of it", () => {
+    const items = mergeTimeline([event(1, "question.asked", question.created_at), event(2, "question.answered", "2026-03-02T10:02:00Z")], [], [question]);
+    expect(items.map(({ id }) => id)).toEqual(["answered-q1", "asked-q1"]);
+  });
+
+  it("keeps the order of events of the same moment", () => {
+    const at = "2026-03-02T10:00:00Z";
+    expect(mergeTimeline([event(1, "sandbox.woke", at), event(2, "driver.took", at, { who: "anna" })], [], []).map(({ id }) => id)).toEqual(["event-2", "event-1"]);
+  });
+
+  it("says how a command ended", () => {
+    expect(mergeTimeline([], [command], [])[0]).toMatchObject({ tone: "bad", detail: "user · exit 2 after 1 min 5 s" });
+    expect(mergeTimeline([], [{ ...command, ended_at: null, exit_code: null, pty: true }], [])[0]).toMatchObject({ tone: "neutral", detail: "user · terminal · still runs" });
+  });
+});
+
+describe("wordsOf", () => {
+  it("shows a kind it does not know by its name and facts", () => {
+    expect(wordsOf(event(1, "sandbox.turned_blue", "2026-03-02T10:00:00Z", { shade: "navy", depth: null }))).toMatchObject({ title: "Turned blue", detail: "shade: navy" });
+  });
+});
+
+describe("days", () => {
+  const now = new Date(2026, 2, 10, 12).getTime();
+
+  it("are called by what a person would", () => {
+    expect(dayLabel(new Date(2026, 2, 10, 0, 1).getTime(), now)).toBe("Today");
+    expect(dayLabel(new Date(2026, 2, 9, 23, 59).getTime(), now)).toBe("Yesterday");
+    expect(dayLabel(new Date(2025, 2, 9).getTime(), now)).toContain("2025");
+  });
+
+  it("hold what happened on them", () => {
+    const at = (day: number, hour: number): string => new Date(2026, 2, day, hour).toISOString();
+    const items = mergeTimeline([event(1, "sandbox.created", at(8, 9)), event(2, "sandbox.paused", at(9, 9)), event(3, "sandbox.woke", at(9, 10))], [], []);
+    expect(groupByDay(items, now).map(({ items }) => items.length)).toEqual([2, 1]);
+  });
+});

@@ -1,0 +1,10 @@
+export { Badge, Button, Copyable, copy, Field, IconButton, Segments, type Tone } from "./controls";
+export { Card, EmptyState, ErrorState, Loading, Meter, Notice, PageHead, Skeleton } from "./surfaces";
+export { Confirm, Dialog } from "./Dialog";
+export { Prose } from "./Prose";
+export { Menu, type MenuEntry } from "./Menu";
+export { notify, notifyError, Toasts } from "./toasts";
+export { RelativeTime, Sparkline } from "./figures";
+export { Icon, type IconName } from "./icons";
+export { useNow } from "./clock";
+export * as format from "./format";
