@@ -3,7 +3,7 @@
 BIN := .venv/bin
 WITHOUT_ROOT := tests/unit tests/flows tests/style
 
-.PHONY: help environment up setup test test-unit soak bench fmt lint clean
+.PHONY: help environment up setup test test-unit soak bench pictures fmt lint clean
 
 help:
 	@echo "make up         install what is missing, then serve in the foreground (needs root)"
@@ -12,8 +12,9 @@ help:
 	@echo "make test-unit  the tests that need no root"
 	@echo "make soak       two hundred sleeps with a live client (needs root)"
 	@echo "make bench      measure against the bars; results in bench/results (needs root)"
+	@echo "make pictures   picture every page of Mission Control into docs/screenshots (needs root)"
 	@echo "make fmt        format the code"
-	@echo "make lint       ruff, import-linter, pyright"
+	@echo "make lint       ruff, import-linter, pyright; eslint and tsc for web/"
 	@echo "make clean      remove what make made in this directory (not the home, not the cache)"
 
 environment:
@@ -28,10 +29,14 @@ setup: environment
 test: environment
 	$(BIN)/roost setup --cache-only
 	$(MAKE) --no-print-directory lint
+	scripts/web run -s test
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT) tests/conformance
 	$(BIN)/pytest tests/real tests/chaos tests/security tests/e2b
+	$(BIN)/python scripts/browser
+	$(BIN)/pytest tests/web
 
 test-unit: environment
+	scripts/web run -s test
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT)
 
 soak: environment
@@ -40,7 +45,13 @@ soak: environment
 
 bench: environment
 	$(BIN)/roost setup --cache-only
+	$(BIN)/python scripts/browser
 	$(BIN)/python -m bench
+
+pictures: environment
+	$(BIN)/roost setup --cache-only
+	$(BIN)/python scripts/browser
+	$(BIN)/python scripts/screenshots
 
 fmt: environment
 	$(BIN)/ruff check --fix .
@@ -51,7 +62,10 @@ lint: environment
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	scripts/web run -s types:check
+	scripts/web run -s lint
+	scripts/web run -s check
 
 clean:
-	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist web/node_modules web/dist
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

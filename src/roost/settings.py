@@ -15,8 +15,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from roost.domain.errors import Invalid
 
@@ -57,6 +57,11 @@ def _network(value: IPv4Network) -> IPv4Network:
     if value.prefixlen > 20:
         raise ValueError("must be a /20 or wider: one instance takes a /20 of it")
     return value
+
+
+def _words(value: Any) -> Any:
+    """A list in the file; in a variable the words stand one after the other, with commas between."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
 Folder = Annotated[Path, AfterValidator(_resolved)]
@@ -100,8 +105,21 @@ class Settings(BaseSettings):
     network: Annotated[IPv4Network, AfterValidator(_network)] = Field(
         default=IPv4Network("198.18.0.0/15"), description="addresses for the links between host and sandboxes"
     )
+    templates: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
+        default=("base", "desktop", "mcp-gateway"),
+        min_length=1,
+        description="the built-in templates to make; the server waits for the first and makes the others while it serves",
+    )
     warm_pool: int = Field(default=2, ge=0, le=64, description="sandboxes kept ready per template")
+    warm_desktops: int = Field(
+        default=1, ge=0, le=64, description="the same for templates with a desktop, which take more memory"
+    )
     spare_slots: int = Field(default=4, ge=0, le=256, description="network slots kept ready")
+    trash_hours: float = Field(
+        default=24.0, ge=0, le=8760, description="how long a killed sandbox can be undeleted; 0: not at all"
+    )
+    event_days: float = Field(default=90.0, gt=0, le=36500, description="how long events are kept")
+    private_proxies: bool = Field(default=False, description="a sandbox's egress proxy may have a private address")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least severity that is logged")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -168,6 +186,11 @@ class Settings(BaseSettings):
     @property
     def key_file(self) -> Path:
         return self.home / "key"
+
+    @property
+    def session_secret(self) -> Path:
+        """What the cookies of signed-in browsers are sealed with. A new one signs everybody out."""
+        return self.home / "session-secret"
 
     @property
     def engines(self) -> Path:

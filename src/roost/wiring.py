@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,26 +22,38 @@ import anyio
 import anyio.to_thread
 import structlog
 import uvicorn
+from anyio.abc import TaskStatus
 
 from roost.api.app import create_app
+from roost.api.guest import create_guest_app
 from roost.api.services import About, Services
+from roost.api.session import SECRET_BYTES, Sessions
 from roost.archive.keys import VolumePaths
 from roost.control.alarm import Alarm
+from roost.control.builds import Builds
 from roost.control.collector import Collector
 from roost.control.directory import Directory, RouteTable
+from roost.control.drivers import Drivers
 from roost.control.feed import Feed
+from roost.control.fleet import Fleet
 from roost.control.flights import Flights
 from roost.control.forks import Forks
 from roost.control.keeper import Keeper
 from roost.control.keys import Keys
-from roost.control.moves import Moves
+from roost.control.links import Links
+from roost.control.live import Live
+from roost.control.moves import Limits, Moves
 from roost.control.nodes import Nodes
 from roost.control.power import Power
 from roost.control.pulses import Pulses
+from roost.control.questions import Questions
 from roost.control.repairs import Repairs
+from roost.control.rollbacks import Rollbacks
 from roost.control.sandboxes import Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
+from roost.control.trash import Trash
+from roost.control.undeletes import Undeletes
 from roost.domain.errors import Conflict, Fault, RoostError
 from roost.domain.ids import NodeId
 from roost.domain.template import Recipe
@@ -56,12 +68,14 @@ from roost.listening import listening
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
+from roost.node.reader import Reader
 from roost.node.service import NodeService
 from roost.node.slots import Slots, SlotSettings
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
 from roost.setup.installation import Installation
 from roost.setup.tls import Certificate, ensure_certificate, load, make_context, own_certificate
+from roost.setup.web import Web
 from roost.telemetry import log as logs
 
 VERSION = version("roost")
@@ -109,10 +123,17 @@ async def serve(
             await tasks.start(house.flights.run)
             await tasks.start(house.edge.run)
             await tasks.start(house.keeper.run)
-            await _ensure_templates(house, installation)
+            await tasks.start(_serve_guests, house)
+            first, *others = recipes(installation)
+            house.services.templates.expect(*(recipe.name for recipe, _ in others))
+            await _ensure_template(house, *first)
+            await house.services.templates.keep_warm()
+            tasks.start_soon(_ensure_others, house, others)
             key = await _first_key(house.services.keys, settings.key_file)
             tls = make_context(certificate) if certificate is not None else None
-            server = _Server(_uvicorn(house, tls, on_started=lambda: _announce(settings, port, key, certificate, on_ready)))
+            server = _Server(
+                _uvicorn(house, installation.web, tls, on_started=lambda: _announce(settings, port, key, certificate, on_ready))
+            )
             tasks.start_soon(_stop_on_signal, server)
             if tls is not None:
                 tasks.start_soon(_keep_certificate, settings, tls)
@@ -133,7 +154,12 @@ async def open_house(
     try:
         await store.migrate()
         async with anyio.create_task_group() as tasks:
-            slot_settings = SlotSettings(network=settings.network, spare=settings.spare_slots)
+            slot_settings = SlotSettings(
+                network=settings.network,
+                spare=settings.spare_slots,
+                authority=settings.home / "egress",
+                private_proxies=settings.private_proxies,
+            )
             slots = Slots(instance=settings.instance, tasks=tasks, settings=slot_settings)
             engines = find_engines(settings, installation)
             volume = VolumePaths(installation.volume.path)
@@ -188,28 +214,61 @@ def _join(
     settings: Settings,
     about: About,
 ) -> House:
-    cluster = LocalCluster(id=LOCAL_NODE, node=node)
-    routes, alarm, ledger = RouteTable(), Alarm(clock=clock), TrafficLedger(clock)
+    cluster = LocalCluster(id=LOCAL_NODE, node=node, reader=Reader(VolumePaths(settings.volume)))
+    alarm, ledger, feed = Alarm(clock=clock), TrafficLedger(clock), Feed(store=store)
     pulses = Pulses(clock=clock, ledger=ledger)
-    moves = Moves(store=store, clock=clock, random=chance)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm)
+    live = Live(clock=clock, pulses=pulses)
+    routes = RouteTable(on_record=live.changed)
+    moves = Moves(store=store, clock=clock, random=chance, limits=Limits(trash_s=settings.trash_hours * 3600))
+    trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
     nodes = Nodes(cluster=cluster)
     power = Power(store=store, flights=flights)
+    builds = Builds(clock=clock)
     templates = Templates(
-        store=store, cluster=cluster, guest=guest, clock=clock, random=chance, nodes=nodes, warm=settings.warm_pool
+        store=store,
+        cluster=cluster,
+        guest=guest,
+        clock=clock,
+        random=chance,
+        nodes=nodes,
+        builds=builds,
+        warm=settings.warm_pool,
+        warm_desktops=settings.warm_desktops,
     )
+    links = Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm)
+    drivers = Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger)
+    keys = Keys(store=store, clock=clock, random=chance)
+    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
     services = Services(
         about=about,
-        keys=Keys(store=store, clock=clock, random=chance),
+        sessions=Sessions(secret=_session_secret(settings.session_secret), scheme=about.scheme, now=clock.now),
+        keys=keys,
         sandboxes=Sandboxes(
-            store=store, flights=flights, nodes=nodes, routes=routes, pulses=pulses, alarm=alarm, clock=clock, random=chance
+            store=store,
+            flights=flights,
+            nodes=nodes,
+            routes=routes,
+            pulses=pulses,
+            alarm=alarm,
+            clock=clock,
+            random=chance,
+            builds=builds,
+            trash=trash,
+            private_proxies=settings.private_proxies,
         ),
         power=power,
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
+        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
+        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=routes),
         templates=templates,
-        feed=Feed(store=store),
+        feed=feed,
+        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
+        questions=questions,
         nodes=nodes,
+        links=links,
+        drivers=drivers,
     )
     keeper = Keeper(
         store=store,
@@ -222,7 +281,14 @@ def _join(
         alarm=alarm,
         templates=templates,
         repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
-        collector=Collector(store=store, cluster=cluster, clock=clock, routes=routes),
+        collector=Collector(
+            store=store, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=settings.event_days * 86400
+        ),
+        links=links,
+        drivers=drivers,
+        live=live,
+        questions=questions,
+        trash=trash,
     )
     edge = Edge(Directory(table=routes, waker=power, clock=clock), ledger, clock, settings.domain)
     return House(services, edge, flights, keeper, node, store)
@@ -258,8 +324,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _uvicorn(house: House, tls: ssl.SSLContext | None, on_started: Callable[[], None]) -> uvicorn.Config:
-    app = create_app(house.services)
+def _uvicorn(house: House, web: Web, tls: ssl.SSLContext | None, on_started: Callable[[], None]) -> uvicorn.Config:
+    app = create_app(house.services, web.path)
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
@@ -277,6 +343,24 @@ def _uvicorn(house: House, tls: ssl.SSLContext | None, on_started: Callable[[], 
         server_header=False,
         ssl_context_factory=(lambda *_: tls) if tls is not None else None,
     )
+
+
+async def _serve_guests(house: House, *, task_status: TaskStatus[None]) -> None:
+    """The door for programs inside sandboxes, until cancelled."""
+    with listening(*house.node.door.listens_at) as door:
+        app = create_guest_app(house.services, house.node.door.who)
+        server = _Server(
+            uvicorn.Config(
+                app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1, server_header=False
+            )
+        )
+        task_status.started()
+        try:
+            await server.serve(sockets=[door])
+        finally:
+            with anyio.CancelScope(shield=True):
+                if server.started:
+                    await server.shutdown([door])
 
 
 def _certificate(settings: Settings) -> Certificate:
@@ -334,6 +418,21 @@ async def _first_key(keys: Keys, file: Path) -> str:
     return secret
 
 
+def _session_secret(file: Path) -> bytes:
+    """Made once; only root reads it. One that is too short to be whole (a crash while it was written) is made anew."""
+    with suppress(FileNotFoundError):
+        secret = file.read_bytes()
+        if len(secret) == SECRET_BYTES:
+            return secret
+    secret = os.urandom(SECRET_BYTES)
+    unborn = file.with_suffix(".partial")
+    unborn.unlink(missing_ok=True)
+    with os.fdopen(os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as content:
+        content.write(secret)
+    unborn.replace(file)
+    return secret
+
+
 def _write_key(file: Path, secret: str) -> None:
     """Only root reads it."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -352,22 +451,39 @@ def _read_key(file: Path) -> str:
         ) from error
 
 
-async def _ensure_templates(house: House, installation: Installation) -> None:
-    for name, definition in installation.definitions.items():
-        rootfs = installation.rootfs[name]
-        recipe = Recipe(
-            name=name,
-            digest=f"{definition.digest}-{rootfs.digest}-{installation.agent.version}-{installation.engine.version}",
-            size=definition.size,
-            description=definition.description,
-            user=definition.user,
-            workdir=definition.workdir,
-            env={**rootfs.env, **definition.env},
-            run=tuple(step.command for step in definition.run),
-            start=definition.start.command if definition.start else None,
-            ready=definition.ready.command if definition.ready else None,
-        )
-        await house.services.templates.ensure(
-            recipe, rootfs.path, lambda step, name=name: log.info("building template", template=name, step=step)
-        )
-    await house.services.templates.keep_warm()
+def recipes(installation: Installation) -> list[tuple[Recipe, Path]]:
+    """What the templates are made of, with the root filesystem of each."""
+    return [(_recipe(installation, name), installation.rootfs[name].path) for name in installation.definitions]
+
+
+def _recipe(installation: Installation, name: str) -> Recipe:
+    definition, rootfs = installation.definitions[name], installation.rootfs[name]
+    return Recipe(
+        name=name,
+        digest=f"{definition.digest}-{rootfs.digest}-{installation.agent.version}-{installation.engine.version}",
+        size=definition.size,
+        description=definition.description,
+        user=definition.user,
+        workdir=definition.workdir,
+        env={**rootfs.env, **definition.env},
+        run=tuple(step.command for step in definition.run),
+        start=definition.start.command if definition.start else None,
+        ready=definition.ready.command if definition.ready else None,
+        has_desktop=definition.has_desktop,
+        packages=tuple(sorted({*definition.packages, *(definition.parent.packages if definition.parent else ())})),
+    )
+
+
+async def _ensure_template(house: House, recipe: Recipe, root: Path) -> None:
+    await house.services.templates.ensure(
+        recipe, root, lambda step: log.info("building template", template=recipe.name, step=step)
+    )
+
+
+async def _ensure_others(house: House, others: Sequence[tuple[Recipe, Path]]) -> None:
+    """One after the other, while the server serves. One that cannot be made keeps nobody from the rest."""
+    for recipe, root in others:
+        try:
+            await _ensure_template(house, recipe, root)
+        except RoostError as error:
+            log.error("the template could not be made", template=recipe.name, code=error.code, error=error.message)

@@ -19,6 +19,7 @@ from roost_agent.connect import (
     serve_server_stream,
     serve_unary,
 )
+from roost_agent.desktop.routes import desktop_routes
 from roost_agent.errors import HttpError
 from roost_agent.files.compose import Compose
 from roost_agent.files.list import ListDir
@@ -44,8 +45,11 @@ from roost_agent.processes.signal import SendSignal
 from roost_agent.processes.start import Start
 from roost_agent.processes.table import ProcessTable
 from roost_agent.sandbox import Sandbox
-from roost_agent.status.activity import Activity, ProcessList
+from roost_agent.status.history import CommandHistory
 from roost_agent.status.metrics import Metrics, Variables
+from roost_agent.status.ports import PortList
+from roost_agent.status.processes import ProcessList
+from roost_agent.status.tail import Tail
 
 Verb = Callable[[Exchange], Awaitable[None]]
 
@@ -63,7 +67,6 @@ class App:
         self._trust_local = options.trust_local
         self._tasks = tasks
         self._node_calls = NodeCalls()
-        self._open_streams = 0
         self.connections: set[Connection] = set()
         self.sandbox = Sandbox()
         self.processes = ProcessTable(options.ring_bytes, options.stall_s)
@@ -134,20 +137,13 @@ class App:
         elif (unary := self._unary.get(path)) is not None:
             await serve_unary(unary, call_of(exchange))
         elif (server_stream := self._server_streams.get(path)) is not None:
-            await self._counted(serve_server_stream(server_stream, call_of(exchange)))
+            await serve_server_stream(server_stream, call_of(exchange))
         elif (client_stream := self._client_streams.get(path)) is not None:
-            await self._counted(serve_client_stream(client_stream, call_of(exchange)))
+            await serve_client_stream(client_stream, call_of(exchange))
         elif any(path == known for _, known in (*self._open, *self._guarded)):
             raise HttpError(405, f"{key[0]} is not a way to call {path}")
         else:
             raise HttpError(404, f"there is nothing at {path}")
-
-    async def _counted(self, stream: Awaitable[None]) -> None:
-        self._open_streams += 1
-        try:
-            await stream
-        finally:
-            self._open_streams -= 1
 
     def _unary_verbs(self, watchers: Watchers) -> dict[str, Unary]:
         processes, sandbox = self.processes, self.sandbox
@@ -180,21 +176,24 @@ class App:
             ("GET", "/metrics"): Metrics(),
             ("GET", "/envs"): Variables(self.sandbox),
             ("POST", "/files/compose"): Compose(self.sandbox),
+            **desktop_routes(self.sandbox, self.processes),
+            ("GET", "/processes"): ProcessList(self.sandbox, self.processes),
+            ("GET", "/ports"): PortList(),
+            ("GET", "/history"): CommandHistory(self.processes.history),
+            ("GET", "/tail"): Tail(self.processes.history),
         }
 
     def _private_routes(self, machine: Machine) -> dict[tuple[str, str], Verb]:
         """Routes of the node."""
         programs = Programs(self.processes, self.sandbox, machine)
-        identity = Identity(self.sandbox, machine, programs)
+        identity = Identity(self.sandbox, machine, programs, self.processes.history)
         return {
-            ("POST", "/init"): Init(identity),
+            ("POST", "/init"): Init(identity, programs),
             ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(
                 machine, self._node_calls, self.connections, self._is_from_outside
             ),
             ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),
-            ("GET", "/roost/activity"): Activity(self.sandbox, lambda: self._open_streams),
-            ("GET", "/roost/processes"): ProcessList(self.sandbox),
             ("GET", "/roost/version"): _version,
         }
 

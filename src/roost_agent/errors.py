@@ -22,6 +22,9 @@ class HttpError(AgentError):
         self.message = message
         self.facts = facts
 
+    def body(self) -> dict[str, object]:
+        return {"code": self.status, "message": printable(self.message), **self.facts}
+
 
 class RpcError(AgentError):
     def __init__(self, code: str, message: str) -> None:
@@ -95,3 +98,8 @@ def http_error(failure: OSError, doing: str) -> HttpError:
     if status is None:
         status = STATUS_OF_CODE[_CODE_OF_ERRNO.get(number, "internal")]
     return HttpError(status, f"{doing}: {failure.strerror or failure}")
+
+
+def printable(text: str) -> str:
+    """The same without halves of characters, which come from names that are not UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -7,6 +7,9 @@ import os
 from roost_agent.errors import RpcError
 from roost_agent.users import UnknownUser, User, Users
 
+_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+# Tools that bring authorities of their own and must be told of the system's.
+_BUNDLE_VARIABLES = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -22,6 +25,7 @@ class Sandbox:
         self.sandbox_id = ""
         self.template_id = ""
         self.incarnation = 0
+        self.trusts_node = False  # the node speaks for hosts with rules: every tool is to believe it
 
     def environment(self) -> dict[str, str]:
         """The variables every command starts with, its user's own and the request's aside."""
@@ -31,6 +35,8 @@ class Sandbox:
             defaults["ROOST_SANDBOX_ID"] = self.sandbox_id
         if self.template_id:
             defaults["E2B_TEMPLATE_ID"] = self.template_id
+        if self.trusts_node:
+            defaults |= dict.fromkeys(_BUNDLE_VARIABLES, _BUNDLE)
         return defaults | self.variables
 
     def command_environment(self, user: User, asked: dict[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from roost.client import calls
 from roost.domain.errors import Unavailable
 from tests.chaos.invariants import check_sound
 from tests.chaos.subjects import Subject
-from tests.real.server import Server, eventually, settles
+from tests.real.server import Server, eventually, said, settles
 
 # Every move begins with control's commit ("begin": no step of the node was done yet) and ends with the node's last step, of which
 # control never heard.
@@ -20,7 +20,7 @@ CREATE = ("begin", "clone", "restore", "done")
 PAUSE = ("begin", "directory", "freeze", "memory", "prove", "published", "frozen")
 RESUME = ("begin", "kept slot", "clone", "restore", "done")
 SNAPSHOT = ("begin", "directory", "memory", "disk", "thaw", "published", "done")
-KILL = ("begin", "done")
+KILL = ("begin", "ended", "directory", "disk", "kept", "done")
 
 
 def crash(server: Server, step: str, act: Callable[[], object]) -> None:
@@ -84,6 +84,10 @@ def test_kill(server: Server, step: str) -> None:
     subject = Subject.of(server)
     crash(server, f"kill.{step}", subject.sandbox.kill)
     settles(server, subject.id, "dead")
+    eventually(lambda: check_sound(server))
+    back = server.roost.undelete(subject.id)
+    assert said(back, "cat mark") == subject.id, "whatever was killed can come back"
+    back.kill(keep=False)
     eventually(lambda: check_sound(server))
 
 

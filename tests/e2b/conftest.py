@@ -31,7 +31,7 @@ def root() -> None:
 
 @pytest.fixture(scope="session")
 def server(root: None) -> Iterator[Server]:
-    with serving() as server:
+    with serving(templates="base,desktop,mcp-gateway", volume_size_gb=16) as server:
         yield server
 
 

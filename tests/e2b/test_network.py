@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,46 +9,22 @@ from typing import Any
 import httpx
 import pytest
 from e2b import ALL_TRAFFIC
-from e2b.exceptions import SandboxException
 
 from tests.e2b.conftest import Sdk, end
+from tests.e2b.internet import SITE
+from tests.e2b.internet import internet as stand_in
+from tests.real import sites
 from tests.real.server import Server
 
 pytestmark = pytest.mark.anyio
 
-GATEWAY, SITE = "198.51.100.1", "198.51.100.2"
 REACHED, REFUSED = "200", "000"
-
-
-def ip(*words: str, check: bool = True) -> None:
-    subprocess.run(("ip", *words), check=check, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def internet(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """All that the server's sandboxes send out goes to a namespace with one web site in it."""
-    name, link, table = f"e2b-{server.instance}", f"e{server.instance}", str(10000 + secrets.randbelow(10000))
-    rule = ("from", str(server.network), "lookup", table, "pref", table)
-    ip("netns", "add", name)
-    try:
-        ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
-        Path(f"/proc/sys/net/ipv4/conf/{link}/rp_filter").write_text("2")
-        ip("address", "add", f"{GATEWAY}/24", "dev", link)
-        ip("link", "set", link, "up")
-        ip("-n", name, "link", "set", "eth0", "up")
-        ip("-n", name, "address", "add", f"{SITE}/24", "dev", "eth0")
-        ip("route", "add", "default", "via", SITE, "dev", link, "table", table)
-        ip("route", "add", "throw", "198.18.0.0/15", "table", table)  # the slots' own links stay where they are
-        ip("rule", "add", *rule)
-        serve = ("ip", "netns", "exec", name, sys.executable, "-u", "-m", "http.server", "80", "--bind", SITE)
-        pages = tmp_path_factory.mktemp("pages")
-        with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=pages) as site:
-            assert site.stdout is not None and site.stdout.readline()
-            yield
-            site.kill()
-    finally:
-        for undo in (("rule", "del", *rule), ("route", "flush", "table", table), ("link", "del", link), ("netns", "del", name)):
-            ip(*undo, check=False)
+    with stand_in(server, tmp_path_factory.mktemp("sites")):
+        yield
 
 
 async def reach(sdk: Sdk, sandbox: Any) -> str:
@@ -121,12 +94,22 @@ async def test_ports_may_be_closed_to_all_without_the_token(sdk: Sdk, server: Se
         end(server, made.sandbox_id)
 
 
-async def test_what_is_not_there_is_said(sdk: Sdk) -> None:
-    for network in (
-        {"allow_out": ["example.com"], "deny_out": [ALL_TRAFFIC]},
-        {"egress_proxy": {"address": "proxy.example.com:1080"}},
-    ):
-        with pytest.raises(SandboxException, match="501"):
-            await sdk.got(sdk.Sandbox.create(network=network))
-    with pytest.raises(SandboxException, match="400"):
-        await sdk.got(sdk.Sandbox.create(network={"deny_out": ["example.com"]}))
+async def test_a_service_that_speaks_tls_itself_is_reached(sdk: Sdk, server: Server, tmp_path: Path) -> None:
+    sites.make_certificates(tmp_path, "inside.example")
+    made = await sdk.got(sdk.Sandbox.create(network={"https_ports": [8443]}))
+    try:
+        serve = "import http.server as h, ssl\ns = h.HTTPServer(('127.0.0.1', 8443), h.SimpleHTTPRequestHandler)\n"
+        serve += "c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain('site.pem')\n"
+        serve += "s.socket = c.wrap_socket(s.socket, server_side=True); s.serve_forever()"
+        await sdk.got(made.files.write("site.pem", (tmp_path / "site.pem").read_text()))
+        await sdk.got(made.files.write("word", "said through TLS"))
+        await sdk.got(made.files.write("serve.py", serve))
+        await sdk.got(made.commands.run("python3 serve.py", background=True, timeout=0))
+        await sdk.got(made.commands.run("until curl -skf https://localhost:8443/word; do sleep 0.05; done"))
+        headers = {"E2b-Sandbox-Id": made.sandbox_id, "E2b-Sandbox-Port": "8443"}
+        async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as http:
+            answer = await http.get("/word")
+        assert (answer.status_code, answer.text) == (200, "said through TLS")
+        assert (await sdk.got(made.get_info())).network["https_ports"] == [8443]
+    finally:
+        end(server, made.sandbox_id)

@@ -39,6 +39,19 @@ async def kill_sleeper(roost: Roost) -> None:
     await roost.sandboxes.kill(TEAM, "asleep")
 
 
+async def kill_sleeper_at_once(roost: Roost) -> None:
+    await roost.sandboxes.kill(TEAM, "asleep", keep=False)
+
+
+async def undelete(roost: Roost) -> None:
+    (dead,) = [record for record in await roost.ground.records() if record.state is State.DEAD]
+    await roost.undeletes.undelete(TEAM, dead.id)
+
+
+async def roll_back(roost: Roost) -> None:
+    await roost.rollbacks.roll_back(TEAM, "awake", "start")
+
+
 async def fork(roost: Roost) -> None:
     await roost.forks.fork(TEAM, "awake", 3)
 
@@ -58,7 +71,14 @@ POINTS: list[tuple[Act, str]] = [
     *((snapshot, point) for point in ("after snapshot", "before commit running", "after commit running")),
     *((kill, point) for point in ("before commit killing", "after commit killing", "before kill", "after kill")),
     *((kill, point) for point in ("before commit dead", "after commit dead")),
-    *((kill_sleeper, point) for point in ("before commit dead", "after commit dead", "before delete_snapshot")),
+    *((kill_sleeper, point) for point in ("before commit dead", "after commit dead")),
+    *((kill_sleeper_at_once, point) for point in ("before commit dead", "before delete_snapshot", "after delete_snapshot")),
+    *((undelete, point) for point in ("before commit creating", "after commit creating", "before create", "after create")),
+    *((undelete, point) for point in ("before commit running", "after commit running", "before delete_snapshot")),
+    *((roll_back, point) for point in ("before commit pausing", "after commit pausing", "after pause")),
+    *((roll_back, point) for point in ("before commit paused", "after commit paused", "before kill", "after kill")),
+    *((roll_back, point) for point in ("before commit resuming", "after commit resuming", "before resume", "after resume")),
+    *((roll_back, point) for point in ("before commit running", "after commit running")),
     *((fork, point) for point in ("after commit snapshotting", "after snapshot", "before commit creating")),
     *((fork, point) for point in ("after commit creating", "before create", "after create", "before delete_snapshot")),
     *((rebuild, point) for point in ("before import_disk", "after import_disk", "before create", "after create")),
@@ -68,9 +88,13 @@ POINTS: list[tuple[Act, str]] = [
 
 @pytest.fixture
 async def inhabited(ground: Ground) -> Ground:
-    """Beside the template: a sandbox that runs and one that sleeps."""
+    """Beside the template: a sandbox that runs, one that sleeps, and a dead one that can come back."""
     async with serving(ground) as roost:
         await roost.sandbox(name="awake")
+        await roost.snapshots.take(TEAM, "awake", name="start")
+        gone = await roost.sandbox(name="gone")
+        roost.guest(gone).disk = "weeks of work"
+        await roost.sandboxes.kill(TEAM, "gone")
         sleeper = await roost.sandbox(name="asleep")
         roost.guest(sleeper).memory = "dreams"
         await roost.power.pause(TEAM, "asleep")
@@ -87,7 +111,8 @@ async def test_a_server_that_dies_is_taken_over_and_nothing_is_half_done(inhabit
         await inhabited.until(lambda: _collected(inhabited))
         await inhabited.check_invariants()
         await _still_lives(roost, "awake", unless=kill, act=act)
-        await _still_lives(roost, "asleep", unless=kill_sleeper, act=act)
+        await _still_lives(roost, "asleep", unless=kill_sleeper if act is kill_sleeper else kill_sleeper_at_once, act=act)
+        await _not_lost(roost)
         sandbox = await roost.sandbox()
         assert sandbox.state is State.RUNNING, "and the template still works"
 
@@ -182,6 +207,16 @@ async def _gone(ground: Ground, sandbox: str) -> bool:
 
 async def _collected(ground: Ground) -> bool:
     return set(ground.node.images) == {entry.id for entry in await ground.snapshots()}
+
+
+async def _not_lost(roost: Roost) -> None:
+    """What was killed lives again, or can still come back."""
+    named = [record for record in await roost.ground.records() if record.name == "gone"]
+    if State.RUNNING not in {record.state for record in named}:
+        (dead,) = [record for record in named if record.trash]
+        assert (await roost.undeletes.undelete(TEAM, dead.id)).name == "gone"
+    (living,) = [record for record in await roost.ground.records() if record.name == "gone" and record.state is State.RUNNING]
+    assert roost.guest(living).disk == "weeks of work"
 
 
 async def _still_lives(roost: Roost, name: str, *, unless: Act, act: Act) -> None:

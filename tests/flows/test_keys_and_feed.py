@@ -8,7 +8,7 @@ from roost.domain.errors import Invalid, NotFound, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey
-from tests.flows.world import TEAM, Roost
+from tests.flows.world import TEAM, Ground, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -105,3 +105,17 @@ async def test_the_feed_can_be_about_one_sandbox_and_some_kinds(roost: Roost) ->
     about = await roost.feed.list(TEAM, EventQuery(sandbox=first.id, kinds=(EventKind.PAUSED,)))
     assert [(event.sandbox, event.kind) for event in about] == [(first.id, EventKind.PAUSED)]
     assert await roost.feed.list(TeamId("others"), EventQuery(sandbox=first.id)) == ()
+
+
+async def test_events_are_forgotten_after_ninety_days_and_followers_go_on(roost: Roost, ground: Ground) -> None:
+    await roost.sandbox()
+    last = await roost.feed.newest()
+    ground.clock.advance(89 * 86400)
+    await roost.quiet()
+    assert await ground.events(EventKind.CREATED)
+    ground.clock.advance(2 * 86400)
+    await roost.quiet()
+    assert not await ground.events(EventKind.CREATED)
+    sandbox = await roost.sandbox()
+    event = await anext(roost.feed.follow(TEAM, EventQuery(after=last, kinds=(EventKind.CREATED,))))
+    assert event.sandbox == sandbox.id and event.sequence > last

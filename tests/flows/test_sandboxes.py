@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import anyio
 import pytest
 
 from roost.control.sandboxes import CreateSandbox, SandboxChanges, SandboxFilter
@@ -217,3 +219,17 @@ async def test_a_change_during_a_move_is_not_undone_by_its_end(roost: Roost) -> 
     gate.open()
     record = (await paused.done()).answer
     assert (record.state, record.metadata) == (State.PAUSED, {"new": "yes"})
+
+
+async def test_two_changes_of_a_policy_at_once_are_both_kept(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+
+    async def change(mentioned: Any) -> None:
+        changes = SandboxChanges(policy=lambda policy: replace(policy, **mentioned))
+        await roost.sandboxes.update(TEAM, sandbox.id, changes)
+
+    async with anyio.create_task_group() as group:
+        for fields in ({"idle_s": 300.0}, {"timeout_s": 600.0}, {"wake_on_traffic": False}):
+            group.start_soon(change, fields)
+    policy = (await roost.sandboxes.get(TEAM, sandbox.id)).policy
+    assert (policy.idle_s, policy.timeout_s, policy.wake_on_traffic) == (300.0, 600.0, False)

@@ -6,13 +6,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound
+from roost.control.sandboxes import CreateSandbox
+from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound, TemplateNotReady, TemplateUnmade
 from roost.domain.events import EventKind
-from roost.domain.sandbox import Size
+from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose
 from roost.domain.template import Recipe
 from tests.flows.test_meetings import Asked
-from tests.flows.world import BASE, TEAM, Ground, Roost, serving
+from tests.flows.world import BASE, ME, TEAM, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 ROOT = Path("root.tar")
@@ -150,3 +151,56 @@ async def test_a_server_that_stops_while_building_clears_the_site(ground: Ground
         Asked(roost, lambda: roost.templates.build(WEB, ROOT))
         await gate.reached.wait()
     await ground.check_invariants()
+
+
+async def test_who_asks_for_a_template_that_is_being_made_is_told_when_to_come_back(roost: Roost) -> None:
+    request = CreateSandbox(template="web")
+    with pytest.raises(TemplateNotFound):
+        await roost.sandboxes.create(ME, request)
+    roost.templates.expect("web")
+    with pytest.raises(TemplateNotReady, match="waiting for its turn"):
+        await roost.sandboxes.create(ME, request)
+    gate = roost.ground.node.gate("snapshot")
+    made = Asked(roost, lambda: roost.templates.ensure(WEB, ROOT))
+    await gate.reached.wait()
+    roost.ground.clock.advance(20)
+    with pytest.raises(TemplateNotReady, match="taking the snapshot") as told:
+        await roost.sandboxes.create(ME, request)
+    assert (told.value.facts["elapsed_s"], told.value.facts["wait_s"]) == (20, 40)
+    gate.open()
+    await made.done()
+    assert (await roost.sandboxes.create(ME, request)).template == "web"
+
+
+async def test_the_one_before_serves_while_the_next_is_made(roost: Roost) -> None:
+    await roost.templates.ensure(WEB, ROOT)
+    gate = roost.ground.node.gate("snapshot")
+    made = Asked(roost, lambda: roost.templates.ensure(replace(WEB, digest="w2"), ROOT))
+    await gate.reached.wait()
+    assert (await roost.sandboxes.create(ME, CreateSandbox(template="web"))).template == "web"
+    gate.open()
+    await made.done()
+
+
+async def test_who_asks_for_a_template_that_could_not_be_made_is_told_why(roost: Roost) -> None:
+    roost.ground.guest.answers["one"] = [(7, "no such package")]
+    with pytest.raises(TemplateBuildFailed):
+        await roost.templates.ensure(WEB, ROOT)
+    with pytest.raises(TemplateUnmade, match="no such package"):
+        await roost.sandboxes.create(ME, CreateSandbox(template="web"))
+
+
+async def test_a_desktop_stays_one_through_snapshot_and_fork_and_is_kept_warm_less(roost: Roost) -> None:
+    await roost.templates.ensure(replace(WEB, has_desktop=True), ROOT)
+    template = await roost.templates.get(TEAM, "web")
+    base = await roost.templates.get(TEAM, "base")
+    assert template.has_desktop and not base.has_desktop
+    warm = roost.ground.node.warm
+    assert (warm[template.snapshot], warm[base.snapshot]) == (1, 2)
+    sandbox = await roost.sandboxes.create(ME, CreateSandbox(template="web", env={"B": "2"}))
+    snapshot = await roost.snapshots.take(TEAM, sandbox.id)
+    copy = await roost.sandboxes.create(ME, CreateSandbox(template=snapshot.id))
+    [child] = await roost.forks.fork(TEAM, sandbox.id, 1)
+    for each in (sandbox, copy, child):
+        assert isinstance(each, Sandbox) and each.has_desktop
+        assert each.env == {"A": "1", "B": "2"}

@@ -20,23 +20,32 @@ from anyio.abc import TaskGroup
 from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query, Store
 from roost.control.alarm import Alarm
+from roost.control.builds import Builds
 from roost.control.collector import Collector
 from roost.control.directory import Directory, RouteTable
+from roost.control.drivers import Drivers
 from roost.control.feed import Feed
+from roost.control.fleet import Fleet
 from roost.control.flights import Flights
 from roost.control.forks import Forks
 from roost.control.keeper import Keeper
 from roost.control.keys import Keys
+from roost.control.links import Links
+from roost.control.live import Live
 from roost.control.moves import Moves
 from roost.control.nodes import Nodes
 from roost.control.power import Power
 from roost.control.pulses import Pulses
+from roost.control.questions import Questions
 from roost.control.repairs import Repairs
+from roost.control.rollbacks import Rollbacks
 from roost.control.sandboxes import CreateSandbox, Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
+from roost.control.trash import Trash
+from roost.control.undeletes import Undeletes
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import KeyId, SandboxId
+from roost.domain.ids import KeyId, LinkId, SandboxId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
 from roost.domain.node import Identity
 from roost.domain.sandbox import Sandbox, Size
@@ -67,6 +76,7 @@ class ScriptedGuest:
 
     async def flush(self, address: str) -> None: ...
     async def after_restore(self, address: str, identity: Identity) -> None: ...
+    async def trust(self, address: str, certificates: str) -> None: ...
 
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
         self.ran.append((user, command))
@@ -77,9 +87,13 @@ class ScriptedGuest:
 class ScriptedLedger:
     def __init__(self) -> None:
         self.seen: dict[SandboxId, Traffic] = {}
+        self.watched: dict[LinkId, float] = {}
 
     def traffic(self, sandbox: SandboxId) -> Traffic:
         return self.seen.get(sandbox, Traffic())
+
+    def watched_at(self, sandbox: SandboxId, link: LinkId) -> float | None:
+        return self.watched.get(link)
 
     def forget(self, sandbox: SandboxId) -> None:
         self.seen.pop(sandbox, None)
@@ -163,13 +177,20 @@ class Roost:
     sandboxes: Sandboxes
     power: Power
     snapshots: Snapshots
+    undeletes: Undeletes
+    rollbacks: Rollbacks
     forks: Forks
     templates: Templates
     keys: Keys
     feed: Feed
+    fleet: Fleet
+    live: Live
+    questions: Questions
     keeper: Keeper
     nodes: Nodes
     pulses: Pulses
+    links: Links
+    drivers: Drivers
 
     async def sandbox(self, **request: Any) -> Sandbox:
         return await self.sandboxes.create(ME, CreateSandbox(**request))
@@ -194,13 +215,23 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
     """The same composition as the server's, by plain constructors."""
     clock, chance = ground.clock, ground.chance
     store = FrailStore(ground.store, point)
-    cluster = FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id])
-    table, alarm, nodes = RouteTable(), Alarm(clock=clock), Nodes(cluster=cluster)
+    cluster = FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id], readable=[ground.node])
+    alarm, nodes, feed = Alarm(clock=clock), Nodes(cluster=cluster), Feed(store=store)
     pulses = Pulses(clock=clock, ledger=ground.ledger)
+    live = Live(clock=clock, pulses=pulses)
+    table = RouteTable(on_record=live.changed)
     moves = Moves(store=store, clock=clock, random=chance)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=table, alarm=alarm)
+    trash = Trash(store=store, cluster=cluster, clock=clock, routes=table)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=table, alarm=alarm, trash=trash)
     power = Power(store=store, flights=flights)
-    templates = Templates(store=store, cluster=cluster, guest=ground.guest, clock=clock, random=chance, nodes=nodes)
+    builds = Builds(clock=clock)
+    templates = Templates(
+        store=store, cluster=cluster, guest=ground.guest, clock=clock, random=chance, nodes=nodes, builds=builds
+    )
+    links = Links(store=store, clock=clock, random=chance, routes=table, alarm=alarm)
+    drivers = Drivers(store=store, clock=clock, routes=table, alarm=alarm, ledger=ground.ledger)
+    keys = Keys(store=store, clock=clock, random=chance)
+    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
     return Roost(
         ground=ground,
         group=group,
@@ -208,14 +239,28 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
         table=table,
         directory=Directory(table=table, waker=power, clock=clock),
         sandboxes=Sandboxes(
-            store=store, flights=flights, nodes=nodes, routes=table, pulses=pulses, alarm=alarm, clock=clock, random=chance
+            store=store,
+            flights=flights,
+            nodes=nodes,
+            routes=table,
+            pulses=pulses,
+            alarm=alarm,
+            clock=clock,
+            random=chance,
+            builds=builds,
+            trash=trash,
         ),
         power=power,
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
+        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
+        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=table),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
         templates=templates,
-        keys=Keys(store=store, clock=clock, random=chance),
-        feed=Feed(store=store),
+        keys=keys,
+        feed=feed,
+        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
+        live=live,
+        questions=questions,
         keeper=Keeper(
             store=store,
             cluster=cluster,
@@ -227,10 +272,17 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
             alarm=alarm,
             templates=templates,
             repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
-            collector=Collector(store=store, cluster=cluster, clock=clock, routes=table),
+            collector=Collector(store=store, cluster=cluster, clock=clock, routes=table, trash=trash),
+            links=links,
+            drivers=drivers,
+            live=live,
+            questions=questions,
+            trash=trash,
         ),
         nodes=nodes,
         pulses=pulses,
+        links=links,
+        drivers=drivers,
     )
 
 

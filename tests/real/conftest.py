@@ -22,6 +22,7 @@ from roost.setup.rootfs import find_rootfs, host_cas
 from roost.setup.volume import ensure_volume, unmount_volume
 from tests.real.ground import Ground
 from tests.real.server import Server, serving
+from tests.real.slot_ground import instance, internet, names, open_slots, slots  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,6 +32,7 @@ REPOSITORY = Path(__file__).parents[2]
 STARTS_WITHIN_S = 180.0
 ENDS_WITHIN_S = 60.0
 SETTLES_WITHIN_S = 60.0
+MADE_WITHIN_S = 300.0  # a template, beside whatever else the machine does
 VOLUME_GB = 8
 DOMAIN = "roost.localhost"
 
@@ -185,7 +186,8 @@ def _environment(settings: dict[str, object]) -> dict[str, str]:
     """Ours, without what the machine's owner set for a Roost of theirs (but the cache, which is shared)."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOST_") or name == "ROOST_CACHE"}
     given = {f"ROOST_{name.upper()}": str(value) for name, value in settings.items()}
-    return {**kept, "ROOST_VOLUME_SIZE_GB": str(VOLUME_GB), "ROOST_DOMAIN": DOMAIN, **given}
+    ours = {"ROOST_VOLUME_SIZE_GB": str(VOLUME_GB), "ROOST_DOMAIN": DOMAIN, "ROOST_TEMPLATES": "base"}
+    return {**kept, **ours, **given}
 
 
 @contextmanager
@@ -215,6 +217,14 @@ def sandbox_of(server: Server, **request: Any) -> Iterator[Sandbox]:
     finally:
         if server.is_running:
             server.roost.get(sandbox.id).kill()
+
+
+def template_is_made(server: Server, name: str) -> None:
+    """Returns once sandboxes can be created from it: the server makes all but its first template while it serves."""
+    with bounded(MADE_WITHIN_S):
+        for event in server.roost.follow_events(after=0):
+            if event.kind == "template.built" and event.facts["template"] == name:
+                return
 
 
 def settled(server: Server, ref: str) -> SandboxRecord:

@@ -56,6 +56,18 @@ def test_the_file_of_the_home_named_on_the_command_line_is_read(tmp_path: Path) 
     assert (settings.home, settings.port) == (other, 1004)
 
 
+@pytest.mark.parametrize("words", ["desktop", "base,desktop", " base , desktop ,"])
+def test_templates_are_a_list_in_the_file_and_words_in_a_variable(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tuple(word.strip() for word in words.split(",") if word.strip())
+    monkeypatch.setenv("ROOST_TEMPLATES", words)
+    assert Settings.load().templates == wanted
+    monkeypatch.delenv("ROOST_TEMPLATES")
+    write(tmp_path, f"templates = {list(wanted)}\n")
+    assert (Settings.load().templates, Settings.load().origin("templates")) == (wanted, "roost.toml")
+
+
 def test_the_tree_is_frozen() -> None:
     settings = Settings.load()
     with pytest.raises(ValidationError):

@@ -1,4 +1,4 @@
-"""Who is asking: an API key as a Bearer token, or in `X-API-Key`."""
+"""Who is asking: an API key as a Bearer token or in `X-API-Key`, or a browser that was signed in with one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roost.api.services import Services
 from roost.domain.errors import Unauthenticated
 from roost.domain.team import Principal
 
-# For the OpenAPI document: the check itself is made by KeyedRoute.
+# For the OpenAPI document: the check itself is made by KeyedRoute, which takes a session's cookie as well.
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="An API key.")
 API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="api_key", description="The same key.")
 
@@ -25,10 +25,21 @@ class KeyedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def identified(request: Request) -> Response:
-            request.state.principal = await _services(request).keys.identify(credential_of(request))
+            request.state.principal = await identify(request)
             return await handle(request)
 
         return identified
+
+
+async def identify(request: Request) -> Principal:
+    """Whom the request stands for: by its key, else by its session. Raises Unauthenticated, Forbidden."""
+    services = _services(request)
+    cookie = request.cookies.get(services.sessions.cookie)
+    if cookie and "authorization" not in request.headers and "x-api-key" not in request.headers:
+        key = services.sessions.open(cookie)
+        services.sessions.check_same_site(request)
+        return await services.keys.stand_for(key)
+    return await services.keys.identify(credential_of(request))
 
 
 def credential_of(request: Request) -> str:

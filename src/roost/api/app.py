@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi import APIRouter, FastAPI, Security
 
 from roost.api.access import API_KEY, BEARER
 from roost.api.e2b.app import E2bRoute, create_e2b, refuse
 from roost.api.http import BodyLimit, handle_errors
 from roost.api.services import Services
-from roost.api.v1 import events, keys, moves, node, sandboxes, snapshots, templates
+from roost.api.v1 import driver, events, fleet, keys, links, moves, node, questions, sandboxes, session, snapshots, templates
+from roost.api.web import web_routes
 
 DESCRIPTION = """
 Computers for AI agents. They run until told otherwise, sleep with their memory, wake where they left off, can be kept
@@ -20,15 +23,20 @@ further fields are the facts that the message names. Commands, files and ports o
 """
 TAGS = [
     {"name": "sandboxes", "description": "Whole Linux machines, each for one agent."},
+    {"name": "links", "description": "Screens for people without a key, and who drives."},
     {"name": "snapshots", "description": "Moments of sandboxes, kept: disk and memory."},
     {"name": "templates", "description": "What sandboxes are made from."},
+    {"name": "fleet", "description": "Everything at once, for pages."},
+    {"name": "questions", "description": "What agents ask people."},
     {"name": "events", "description": "What happened, and what happens."},
     {"name": "keys", "description": "API keys."},
+    {"name": "session", "description": "Browsers that are signed in."},
     {"name": "server", "description": "The server itself."},
 ]
 
 
-def create_app(services: Services) -> FastAPI:
+def create_app(services: Services, pages: Path | None = None) -> FastAPI:
+    """`pages`: where Mission Control's built pages are."""
     app = FastAPI(
         title="Roost",
         version=services.about.version,
@@ -41,9 +49,11 @@ def create_app(services: Services) -> FastAPI:
     handle_errors(app)
     app.add_middleware(BodyLimit, refuse=refuse)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
-    for noun in (sandboxes, moves, snapshots, templates, events, keys, node):
+    for noun in (sandboxes, moves, links, snapshots, templates, fleet, questions, events, keys, session, node):
         keyed.include_router(noun.router)
-    app.include_router(node.open_router)
+    for noun in (node, session, driver):
+        app.include_router(noun.open_router)
     app.include_router(keyed)
+    app.router.routes.extend(web_routes(services.about, pages))
     app.router.routes.append(E2bRoute(create_e2b(services)))
     return app

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 Refusal = Callable[[Scope, RoostError, int], JSONResponse]
 
 MAX_BODY_BYTES = 1_000_000
+MAX_QUESTION_BYTES = 1_500_000  # a screenshot of 1 MB, in base64
 
 STATUS: dict[type[RoostError], int] = {
     errors.Invalid: 400,
@@ -136,24 +137,28 @@ def _from_http(request: Request, error: HTTPException) -> RoostError:
     return Invalid("invalid", str(error.detail))
 
 
+def body_limit(scope: Scope) -> int:
+    """How large a body may be. Only a question brings a picture."""
+    is_question = scope["method"] == "POST" and scope["path"].endswith("/questions")
+    return MAX_QUESTION_BYTES if is_question else MAX_BODY_BYTES
+
+
 class BodyLimit:
     """Refuses bodies beyond the limit: by their announced length, or once that much has come."""
 
-    def __init__(self, app: ASGIApp, limit_bytes: int = MAX_BODY_BYTES, refuse: Refusal | None = None) -> None:
+    def __init__(self, app: ASGIApp, refuse: Refusal | None = None) -> None:
         self._app = app
-        self._limit_bytes = limit_bytes
         self._refuse: Refusal = refuse or (lambda _scope, error, status: answer(error, status))
-        self._refusal = (
-            f"The body is larger than {limit_bytes} bytes. Large things go to the sandbox itself, not through the API."
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit_bytes = body_limit(scope)
+        refusal = f"The body is larger than {limit_bytes} bytes. Large things go to the sandbox itself, not through the API."
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if announced.isdigit() and int(announced) > self._limit_bytes:
-            error = Invalid("too_large", self._refusal, limit_bytes=self._limit_bytes)
+        if announced.isdigit() and int(announced) > limit_bytes:
+            error = Invalid("too_large", refusal, limit_bytes=limit_bytes)
             await self._refuse(scope, error, TOO_LARGE)(scope, receive, send)
             return
         received = 0
@@ -162,8 +167,8 @@ class BodyLimit:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._limit_bytes:
-                raise HTTPException(TOO_LARGE, self._refusal)
+            if received > limit_bytes:
+                raise HTTPException(TOO_LARGE, refusal)
             return message
 
         await self._app(scope, counted, send)

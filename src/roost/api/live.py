@@ -12,17 +12,21 @@ from starlette.types import Receive, Scope, Send
 HEARTBEAT_S = 15.0
 
 
+Told = tuple[int | None, str, str]
+"""An event: its id, if it can be gone on from, its kind, and its data."""
+
+
 class EventStreamResponse(Response):
-    """Sends each event as it comes, and a comment when none came for a while, so that everybody between knows the
-    stream lives. Ends when the caller goes away."""
+    """Sends each event as it comes, of all sources, and a comment when none came for a while, so that everybody between
+    knows the stream lives. Ends with the caller, or with its sources."""
 
     media_type = "text/event-stream"
     charset = "utf-8"
 
-    def __init__(self, events: AsyncIterator[tuple[int, str, str]], *, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(self, *sources: AsyncIterator[Told], heartbeat_s: float = HEARTBEAT_S) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._events = events
+        self._sources = sources
         self._heartbeat_s = heartbeat_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,6 +41,11 @@ class EventStreamResponse(Response):
                 await anyio.sleep(self._heartbeat_s)
                 await push(": still here\n\n")
 
+        async def pass_on(source: AsyncIterator[Told]) -> None:
+            async with aclosing(source) as events:  # pyright: ignore[reportArgumentType]  # always a generator here
+                async for id, kind, data in events:
+                    await push(("" if id is None else f"id: {id}\n") + f"event: {kind}\ndata: {data}\n\n")
+
         async def end_with_caller() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -47,7 +56,7 @@ class EventStreamResponse(Response):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(beat)
             tasks.start_soon(end_with_caller)
-            async with aclosing(self._events) as events:  # pyright: ignore[reportArgumentType]  # always a generator here
-                async for sequence, kind, data in events:
-                    await push(f"id: {sequence}\nevent: {kind}\ndata: {data}\n\n")
+            async with anyio.create_task_group() as passing:
+                for source in self._sources:
+                    passing.start_soon(pass_on, source)
             tasks.cancel_scope.cancel()

@@ -33,8 +33,12 @@ def show(
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
     return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)  # as in a variable
     return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roost.cli.connection import connect
+from roost.cli.network import Allow, Deny, Internet, network
 from roost.cli.options import AsJson
 from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
@@ -21,6 +22,9 @@ def create(
     timeout: Annotated[str | None, typer.Option(help="End it after so long (90s, 15m, 2h, 1d).")] = None,
     on_timeout: Annotated[str | None, typer.Option(help="What its end is: pause or kill.")] = None,
     idle: Annotated[str | None, typer.Option(help="Let it sleep after so long without activity.")] = None,
+    allow: Allow = None,
+    deny: Deny = None,
+    internet: Internet = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a sandbox and print its id. It runs until told otherwise, unless --timeout or --idle say so."""
@@ -31,6 +35,7 @@ def create(
         "timeout_s": seconds(timeout),
         "on_timeout": on_timeout,
         "idle_s": seconds(idle),
+        "network": network(allow, deny, internet),
     }
     with connect() as roost, waiting(f"Creating a sandbox from {template}"):
         record = roost.create(template, **request).record

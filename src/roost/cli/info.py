@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roost.cli.connection import connect
 from roost.cli.options import AsJson, SandboxRef
@@ -39,7 +39,21 @@ def facts_of(record: SandboxRecord) -> dict[str, str | None]:
         "incarnation": str(record.incarnation),
         "size": f"{size.get('cpus')} cpus, {size.get('memory_mb')} MB memory, {size.get('disk_mb')} MB disk",
         "sleeps": joined(record.raw.get("policy") or {}) or None,
+        "reaches": _reach(record.raw.get("network") or {}),
         "held": f"until {hold['until']}: {hold['reason']}" if hold else None,
         "metadata": joined(record.metadata) or None,
         "url": record.raw.get("url"),
     }
+
+
+def _reach(network: dict[str, Any]) -> str | None:
+    """What is not as by default."""
+    parts = [] if network.get("internet", True) else ["nothing but what is allowed" if network.get("allow") else "nothing"]
+    parts += [f"{word} {', '.join(network[word])}" for word in ("allow", "deny") if network.get(word)]
+    if network.get("dns") is not None:
+        parts.append(f"names from {', '.join(network['dns']) or 'nobody'}")
+    if network.get("rules"):
+        parts.append(f"headers for {', '.join(network['rules'])}")
+    if network.get("proxy"):
+        parts.append(f"through {network['proxy']['address']}")
+    return "; ".join(parts) or None

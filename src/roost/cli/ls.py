@@ -20,20 +20,34 @@ def ls(
     template: Annotated[str | None, typer.Option("--template", "-t", help="Only those made from it.")] = None,
     metadata: Annotated[list[str] | None, typer.Option("--metadata", "-m", metavar="KEY=VALUE")] = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="The recently dead as well.")] = False,
+    dead: Annotated[bool, typer.Option("--dead", help="The dead that can be undeleted.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List sandboxes, newest first."""
     from roost.domain.lifecycle import State
 
-    states = list(State) if every else state
+    states = [State.DEAD] if dead else list(State) if every else state
     with connect() as roost:
         records = list(roost.sandboxes(state=states, template=template, metadata=pairs(metadata, "metadata") or None))
+    if dead:
+        records = [record for record in records if record.raw.get("undelete_until")]
     if as_json:
         say_json([record.raw for record in records])
+    elif records and dead:
+        say_table(("ID", "NAME", "TEMPLATE", "DIED", "KEPT FOR"), (_dead_row(record) for record in records))
+    elif dead:
+        note("No dead sandbox can be undeleted.")
     elif records:
         say_table(("ID", "NAME", "STATE", "TEMPLATE", "AGE", "SLEEPS"), (_row(record) for record in records))
     else:
         note("No sandboxes. `roost create` makes one.")
+
+
+def _dead_row(record: SandboxRecord) -> tuple[str, ...]:
+    from datetime import UTC, datetime
+
+    until = datetime.fromisoformat(record.raw["undelete_until"])
+    return (record.id, record.name or "-", record.template, record.reason or "-", age(datetime.now(UTC), until))
 
 
 def _row(record: SandboxRecord) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 SANDBOXES = "Sandboxes"
 INSIDE = "Inside a sandbox"
 WATCHING = "Watching"
+PEOPLE = "People"
 SERVER = "The server"
 
 
@@ -40,15 +41,27 @@ VERBS: dict[str, Verb] = {
     "extend": Verb("extend", "extend", SANDBOXES),
     "hold": Verb("hold", "hold", SANDBOXES),
     "kill": Verb("kill", "kill", SANDBOXES),
+    "undelete": Verb("undelete", "undelete", SANDBOXES),
+    "rollback": Verb("rollback", "rollback", SANDBOXES),
     "templates": Verb("templates", "templates", SANDBOXES),
     "exec": Verb("exec", "exec_", INSIDE, keeps_words=True),
     "attach": Verb("attach", "attach", INSIDE),
     "shell": Verb("shell", "shell", INSIDE),
     "cp": Verb("cp", "cp", INSIDE),
+    "desktop": Verb("desktop", "desktop", INSIDE),
+    "ps": Verb("ps", "ps", INSIDE),
+    "ports": Verb("ports", "ports", INSIDE),
+    "history": Verb("history", "history", INSIDE),
     "logs": Verb("logs", "logs", WATCHING),
     "events": Verb("events", "events", WATCHING),
     "activity": Verb("activity", "activity", WATCHING),
+    "link": Verb("links", "link", WATCHING),
+    "links": Verb("links", "links", WATCHING),
+    "unlink": Verb("links", "unlink", WATCHING),
     "top": Verb("top", "top", WATCHING),
+    "ask": Verb("ask", "ask", PEOPLE),
+    "questions": Verb("questions", "questions", PEOPLE),
+    "answer": Verb("answer", "answer", PEOPLE),
     "up": Verb("up", "up", SERVER),
     "down": Verb("down", "down", SERVER),
     "status": Verb("status", "status", SERVER),

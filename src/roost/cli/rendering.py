@@ -86,3 +86,8 @@ def moment(then: datetime) -> str:
 
 def joined(pairs: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in pairs.items() if value is not None)
+
+
+def one_line(text: str) -> str:
+    """Words from inside a sandbox, fit for a column: a script stays one row, and nothing in it steers the terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in " ".join(text.split()))

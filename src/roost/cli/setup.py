@@ -23,7 +23,7 @@ def setup(
         bool,
         typer.Option(
             "--cache-only",
-            help="Only what every home shares: engine, interpreter, root filesystems. Tests need no more.",
+            help="Only what every home shares: engine, interpreter, pages, root filesystems. Tests need no more.",
         ),
     ] = False,
 ) -> None:

@@ -151,6 +151,7 @@ def greet(url: str, key: str, home: Path, ca: str | None = None) -> None:
 
     command = "roost" if shutil.which("roost") else shlex.quote(os.path.relpath(Path(sys.executable).parent / "roost"))
     say(f"Roost serves at {url}")
+    say(f"Mission Control {url}/ (in a browser; sign in with the key)")
     say(f"API key         {key}")
     if ca is not None:
         say(f"Clients trust   {ca} (`roost env` sets what E2B's clients need)")

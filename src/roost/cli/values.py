@@ -21,6 +21,14 @@ def seconds(text: str | None) -> float | None:
     return float(match[1]) * _UNITS[match[2]]
 
 
+def numbers(text: str, count: int, what: str, form: str) -> list[int]:
+    """Whole numbers between commas, `count` of them. Raises Invalid, showing the `form`."""
+    parts = text.split(",")
+    if len(parts) != count or not all(part.strip().removeprefix("-").isdecimal() for part in parts):
+        raise Invalid("invalid", f"{text!r} is no {what}. Write {form}.", value=text)
+    return [int(part) for part in parts]
+
+
 def pairs(texts: Iterable[str] | None, what: str) -> dict[str, str]:
     """`KEY=VALUE` words as a mapping. Raises Invalid for one without `=`."""
     found: dict[str, str] = {}

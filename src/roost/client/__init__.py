@@ -22,9 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roost.client.aio import AsyncProcess, AsyncRoost, AsyncSandbox
+    from roost.client.aio_desktop import AsyncDesktop
+    from roost.client.desktop import Desktop
     from roost.client.endpoint import Endpoint, find_endpoint
+    from roost.client.links import LinkRecord
     from roost.client.output import CommandResult, Exit, Output, Stream
+    from roost.client.pictures import Point, Screen, Screenshot, Window
     from roost.client.processes import Process
+    from roost.client.questions import QuestionRecord
     from roost.client.records import (
         Event,
         Failure,
@@ -40,40 +45,59 @@ if TYPE_CHECKING:
     )
     from roost.client.roost import Roost
     from roost.client.sandbox import Sandbox
+    from roost.client.status import LastLines, OpenPort, PastCommand, RunningProcess
 
 __all__ = [
+    "AsyncDesktop",
     "AsyncProcess",
     "AsyncRoost",
     "AsyncSandbox",
     "CommandResult",
+    "Desktop",
     "Endpoint",
     "Event",
     "Exit",
     "Failure",
     "FileEntry",
     "Fork",
+    "LastLines",
+    "LinkRecord",
     "Metric",
+    "OpenPort",
     "Output",
     "Page",
+    "PastCommand",
+    "Point",
     "Process",
     "ProcessInfo",
+    "QuestionRecord",
     "Resumed",
     "Roost",
+    "RunningProcess",
     "Sandbox",
     "SandboxRecord",
+    "Screen",
+    "Screenshot",
     "SnapshotRecord",
     "Stream",
     "TemplateRecord",
+    "Window",
     "find_endpoint",
 ]
 
 _HOMES = {
     "aio": ("AsyncProcess", "AsyncRoost", "AsyncSandbox"),
+    "aio_desktop": ("AsyncDesktop",),
+    "desktop": ("Desktop",),
     "endpoint": ("Endpoint", "find_endpoint"),
+    "links": ("LinkRecord",),
     "output": ("CommandResult", "Exit", "Output", "Stream"),
+    "pictures": ("Point", "Screen", "Screenshot", "Window"),
     "processes": ("Process",),
+    "questions": ("QuestionRecord",),
     "roost": ("Roost",),
     "sandbox": ("Sandbox",),
+    "status": ("LastLines", "OpenPort", "PastCommand", "RunningProcess"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -10,14 +10,18 @@ from typing import Any, TypeVar
 import anyio
 import httpx
 
-from roost.client import agent, calls
+from roost.client import agent, calls, links, questions
 from roost.client.agent import Command, Door
+from roost.client.aio_desktop import AsyncDesktop
 from roost.client.calls import Call
 from roost.client.connect import STREAM_HEADERS, Envelopes, envelope
 from roost.client.endpoint import Endpoint, find_endpoint
+from roost.client.links import LinkRecord
 from roost.client.output import CommandResult, Exit, Output, Stream, Tracker
+from roost.client.questions import QuestionRecord
 from roost.client.reattach import delays, gave_up, is_passing
 from roost.client.records import Failure, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord, TemplateRecord
+from roost.client.status import AsyncStatus
 from roost.client.transport import AsyncTransport, Streaming, translate
 from roost.domain.errors import Fault, NotFound, RoostError
 
@@ -60,6 +64,10 @@ class AsyncRoost:
                 return
             cursor = page.next_cursor
 
+    async def undelete(self, id: str) -> AsyncSandbox:
+        """A new sandbox, made of what was kept of the dead one."""
+        return AsyncSandbox(self._transport, await self.run(calls.undelete(id)))
+
     async def templates(self) -> list[TemplateRecord]:
         return await self.run(calls.list_templates())
 
@@ -87,6 +95,14 @@ class AsyncSandbox:
     @property
     def door(self) -> Door:
         return Door(self.record.id, self.record.access_token)
+
+    @property
+    def desktop(self) -> AsyncDesktop:
+        return AsyncDesktop(self._transport, self.door)
+
+    @property
+    def status(self) -> AsyncStatus:
+        return AsyncStatus(self._transport, self.door)
 
     async def run(self, command: str | Sequence[str], *, input: bytes | None = None, **options: Any) -> CommandResult:
         """As `Sandbox.run`."""
@@ -143,8 +159,24 @@ class AsyncSandbox:
     async def extend(self, timeout_s: float) -> SandboxRecord:
         return await self._renew(calls.extend(self.id, timeout_s))
 
-    async def kill(self) -> None:
-        await self._transport.run(calls.kill(self.id))
+    async def roll_back(self, snapshot: str) -> SandboxRecord:
+        return await self._renew(calls.roll_back(self.id, snapshot))
+
+    async def ask(self, text: str, **request: Any) -> QuestionRecord:
+        asked = await self._transport.run(questions.ask(self.id, text, **request))
+        return await questions.wait_async(self._transport, asked.id)
+
+    async def kill(self, *, keep: bool = True) -> None:
+        await self._transport.run(calls.kill(self.id, keep=keep))
+
+    async def link(self, *, control: bool = False, seconds: float = 3600.0, label: str = "") -> LinkRecord:
+        return await self._transport.run(links.make(self.id, control=control, seconds=seconds, label=label))
+
+    async def links(self) -> list[LinkRecord]:
+        return await self._transport.run(links.list_links(self.id))
+
+    async def unlink(self, link: str) -> None:
+        await self._transport.run(links.revoke(self.id, link))
 
     async def activity(self) -> Mapping[str, Any]:
         return await self._transport.run(calls.activity(self.id))

@@ -98,8 +98,19 @@ def update_sandbox(ref: str, changes: Mapping[str, Any]) -> Call[SandboxRecord]:
     return Call("PATCH", _sandbox_path(ref), SandboxRecord.read, body=changes, repeatable=True)
 
 
-def kill(ref: str) -> Call[None]:
-    return Call("DELETE", _sandbox_path(ref), _nothing, timeout_s=MOVE_S, repeatable=True)
+def kill(ref: str, *, keep: bool = True) -> Call[None]:
+    """With `keep` it can be undeleted for a while."""
+    params = () if keep else _params(keep="false")
+    return Call("DELETE", _sandbox_path(ref), _nothing, params=params, timeout_s=MOVE_S, repeatable=True)
+
+
+def undelete(id: str) -> Call[SandboxRecord]:
+    return Call("POST", _sandbox_path(id, "undelete"), SandboxRecord.read, timeout_s=MOVE_S)
+
+
+def roll_back(ref: str, snapshot: str) -> Call[SandboxRecord]:
+    body = {"snapshot": snapshot}
+    return Call("POST", _sandbox_path(ref, "rollback"), SandboxRecord.read, body=body, timeout_s=2 * MOVE_S)
 
 
 def pause(ref: str, *, memory: bool = True) -> Call[SandboxRecord]:

@@ -52,6 +52,10 @@ _BY_CODE: dict[str, type[RoostError]] = {
     "snapshot_foreign": kinds.SnapshotForeign,
     "snapshot_has_no_memory": kinds.SnapshotHasNoMemory,
     "node_full": kinds.NodeFull,
+    "nothing_kept": kinds.NothingKept,
+    "not_dead": kinds.NotDead,
+    "question_not_found": kinds.QuestionNotFound,
+    "question_closed": kinds.QuestionClosed,
     "engine_failed": kinds.EngineFailed,
 }
 

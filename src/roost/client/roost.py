@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from roost.client import calls
+from roost.client import calls, questions
 from roost.client.calls import Call
 from roost.client.endpoint import Endpoint, find_endpoint
+from roost.client.questions import QuestionRecord
 from roost.client.reattach import delays
 from roost.client.records import Event, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.sandbox import Sandbox
@@ -44,7 +45,7 @@ class Roost:
 
     def create(self, template: str = "base", *, idempotency_key: str | None = None, **request: Any) -> Sandbox:
         """A sandbox that runs. Request: name, metadata, env, timeout_s, on_timeout, idle_s, wake_on_traffic,
-        keep_memory, size."""
+        keep_memory, size, network (internet, allow, deny, dns, rules, proxy, public, mask_host, https_ports)."""
         record = self.run(calls.create({"template": template, **request}, idempotency_key))
         return Sandbox(self._transport, record)
 
@@ -62,6 +63,24 @@ class Roost:
             if page.next_cursor is None:
                 return
             cursor = page.next_cursor
+
+    def undelete(self, id: str) -> Sandbox:
+        """A new sandbox, made of what was kept of the dead one."""
+        return Sandbox(self._transport, self.run(calls.undelete(id)))
+
+    def questions(self, **filters: Any) -> Iterator[QuestionRecord]:
+        """All that match, newest first. Filters: state, sandbox, limit (of a page)."""
+        cursor: str | None = None
+        while True:
+            page = self.run(questions.find(**filters, cursor=cursor))
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            cursor = page.next_cursor
+
+    def answer(self, id: str, *, choice: str | None = None, text: str | None = None) -> QuestionRecord:
+        """Answers a question: with one of its choices, a text, or both."""
+        return self.run(questions.answer(id, choice=choice, text=text))
 
     def snapshots(self, **filters: Any) -> Iterator[SnapshotRecord]:
         """All that match, newest first. Filters: sandbox, limit (of a page)."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roost.client import agent, calls
+from roost.client import agent, calls, links, questions
 from roost.client.agent import Command, Door
+from roost.client.desktop import Desktop
 from roost.client.files import Files
+from roost.client.links import LinkRecord
 from roost.client.output import CommandResult
 from roost.client.processes import Process, run_to_end
+from roost.client.questions import QuestionRecord
 from roost.client.records import Failure, Metric, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord
+from roost.client.status import Status
 from roost.client.transport import Transport
 
 
@@ -32,6 +36,14 @@ class Sandbox:
     @property
     def files(self) -> Files:
         return Files(self._transport, self.door)
+
+    @property
+    def desktop(self) -> Desktop:
+        return Desktop(self._transport, self.door)
+
+    @property
+    def status(self) -> Status:
+        return Status(self._transport, self.door)
 
     def __repr__(self) -> str:
         return f"Sandbox({self.record.id}, {self.record.state})"
@@ -98,8 +110,32 @@ class Sandbox:
         self.record = self._transport.run(calls.release(self.id))
         return self.record
 
-    def kill(self) -> None:
-        self._transport.run(calls.kill(self.id))
+    def roll_back(self, snapshot: str) -> SandboxRecord:
+        """To one of its own snapshots; where it was is kept in another."""
+        self.record = self._transport.run(calls.roll_back(self.id, snapshot))
+        return self.record
+
+    def kill(self, *, keep: bool = True) -> None:
+        """With `keep` it can be undeleted for a while."""
+        self._transport.run(calls.kill(self.id, keep=keep))
+
+    def ask(self, text: str, *, wait: bool = True, screenshot: bool = False, **request: Any) -> QuestionRecord:
+        """Asks a person and, unless told otherwise, waits for the answer, however long that takes. Request: choices,
+        approval, ttl_s."""
+        picture = questions.look(self._transport, self.door) if screenshot else None
+        asked = self._transport.run(questions.ask(self.id, text, screenshot=picture, **request))
+        return questions.wait(self._transport, asked.id) if wait else asked
+
+    def link(self, *, control: bool = False, seconds: float = 3600.0, label: str = "") -> LinkRecord:
+        """A link to its screen for somebody without a key: to watch or, with `control`, to take over."""
+        return self._transport.run(links.make(self.id, control=control, seconds=seconds, label=label))
+
+    def links(self) -> list[LinkRecord]:
+        return self._transport.run(links.list_links(self.id))
+
+    def unlink(self, link: str) -> None:
+        """Revokes a link by its id: what it opened is cut."""
+        self._transport.run(links.revoke(self.id, link))
 
     def metrics(self, start: float | None = None, end: float | None = None) -> list[Metric]:
         return self._transport.run(calls.metrics(self.id, start, end))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from roost.contracts.reading import SnapshotReader
 from roost.domain.ids import NodeId, SnapshotId
 from roost.domain.node import (
     Captured,
@@ -55,9 +56,10 @@ class Node(Protocol):
         Of one whose process is gone the disk alone can still be kept. Raises as pause."""
         ...
 
-    async def kill(self, order: KillOrder) -> None:
+    async def kill(self, order: KillOrder) -> Captured | None:
         """Process, root, slot and cgroup of the sandbox are gone, of this incarnation and older ones; a newer one is left alone.
-        May be called twice. With `asleep` the slot is kept for a while."""
+        May be called twice. With `asleep` the slot is kept for a while. With `keep` the disk is in that snapshot, as it was when
+        the process had ended; None where there was no disk of its own, or no room: a kill never fails for what it was to keep."""
         ...
 
     async def set_egress(self, order: EgressOrder) -> None:
@@ -93,4 +95,8 @@ class Cluster(Protocol):
 
     def node(self, id: NodeId) -> Node:
         """Raises NotFound for a node that never was."""
+        ...
+
+    def reader(self, id: NodeId) -> SnapshotReader:
+        """Who looks into the snapshots on that node. Raises NotFound."""
         ...

@@ -28,6 +28,10 @@ class Guest(Protocol):
         """Clock, entropy, host name and, for a fresh identity, machine-id and tokens are right. Raises GuestUnreachable."""
         ...
 
+    async def trust(self, address: str, certificates: str) -> None:
+        """Programs inside trust these authorities (PEM) too. May be called twice. Raises GuestUnreachable."""
+        ...
+
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
         """Runs a shell command to its end: exit code and output (bounded, the tail is kept). Used to build templates.
         Raises GuestUnreachable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from roost.domain.ids import SandboxId
+from roost.domain.ids import LinkId, SandboxId
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,18 @@ class Traffic:
     requests: int = 0
     received_bytes: int = 0  # by the sandbox
     sent_bytes: int = 0
+    quiet_requests: int = 0  # of those above: such as must keep no sandbox awake
+    quiet_bytes: int = 0  # moved by them, both ways
 
 
 class Ledger(Protocol):
     def traffic(self, sandbox: SandboxId) -> Traffic:
         """What is known; a sandbox never seen has the empty record. Never blocks."""
+        ...
+
+    def watched_at(self, sandbox: SandboxId, link: LinkId) -> float | None:
+        """When a screen opened by this link was last known to have somebody before it; None: not in this server's life, or not
+        for a good while. Never blocks."""
         ...
 
     def forget(self, sandbox: SandboxId) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from roost.domain.ids import SandboxId, TeamId
-from roost.domain.sandbox import PUBLIC, Ingress
+from roost.domain.link import ScreenLink
+from roost.domain.sandbox import PUBLIC, Driver, Ingress
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Route:
     access_token: str
     wakes: bool  # traffic may wake it
     ingress: Ingress = PUBLIC
+    driver: Driver | None = None  # the person who drives now
+    links: Mapping[str, ScreenLink] = field(default_factory=dict)  # by digest; those that expired stay for a while
 
 
 class Routes(Protocol):
@@ -38,5 +41,6 @@ class Routes(Protocol):
         ...
 
     def changes(self) -> AsyncIterator[Route]:
-        """Every change of a route from now on; address None when it sleeps or ends. For cutting or parking open connections."""
+        """Every change of a route from now on; address None when it sleeps or ends. A route may come again unchanged, when time
+        ended one of its links. For cutting or parking open connections."""
         ...

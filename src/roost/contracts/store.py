@@ -9,7 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
+from roost.domain.link import ScreenLink
 from roost.domain.node import Usage
+from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
@@ -27,8 +29,8 @@ class Idempotency:
     revision: int = 0
 
 
-Record = Sandbox | Snapshot | Template | ApiKey | Idempotency
-R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency)
+Record = Sandbox | Snapshot | Template | ApiKey | Idempotency | ScreenLink | Question | Picture
+R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency, ScreenLink, Question, Picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,10 @@ class Store(Protocol):
 
     async def forget_usage(self, before: float) -> None:
         """Drops samples older than that."""
+        ...
+
+    async def forget_events(self, before: float) -> None:
+        """Drops events that happened before that. Sequences go on where they were."""
         ...
 
     async def migrate(self) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from roost.domain.egress import Egress, is_never
 from roost.domain.errors import Invalid
 from roost.domain.ids import is_name, is_snapshot_name
 from roost.domain.sandbox import Ingress, Size, SleepPolicy
@@ -44,6 +45,18 @@ def check_snapshot_name(name: str | None) -> None:
 
 def check_metadata(metadata: Mapping[str, str]) -> None:
     _check_pairs("metadata", metadata)
+
+
+def check_egress(egress: Egress, *, private_proxies: bool) -> None:
+    """What a policy says of itself it has checked; here is what this Roost's owner allows."""
+    proxy = egress.proxy
+    if proxy is not None and proxy.ip is not None and is_never(proxy.ip) and not private_proxies:
+        raise Invalid(
+            "egress_proxy_private",
+            f"The proxy {proxy.address} has a private address, which this Roost's owner has not allowed."
+            " Name a public one, or set private_proxies in the settings.",
+            field="egress_proxy",
+        )
 
 
 def check_env(env: Mapping[str, str]) -> None:

@@ -6,7 +6,8 @@ the `Routes` contract, with waking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 from weakref import WeakSet
 
@@ -18,6 +19,7 @@ from roost.control.deadline import run_until
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
 from roost.domain.ids import SandboxId
 from roost.domain.lifecycle import LIVING, State
+from roost.domain.link import ScreenLink
 from roost.domain.sandbox import Sandbox
 
 REACHABLE = frozenset({State.RUNNING, State.SNAPSHOTTING})
@@ -32,12 +34,15 @@ class Waker(Protocol):
 
 
 class RouteTable:
-    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in."""
+    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in. `on_record` hears of every
+    record that wins, of those that end too."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_record: Callable[[Sandbox], None] = lambda _: None) -> None:
+        self._on_record = on_record
         self._routes: dict[str, Route] = {}
         self._revisions: dict[str, int] = {}
         self._addresses: dict[str, tuple[int, str]] = {}
+        self._links: dict[SandboxId, dict[str, ScreenLink]] = {}  # by digest
         self._watchers: WeakSet[Changes] = WeakSet()
 
     def put(self, record: Sandbox, address: str | None = None) -> None:
@@ -46,6 +51,7 @@ class RouteTable:
             self._addresses[record.id] = (record.incarnation, address)
         if record.revision < self._revisions.get(record.id, 0):
             return
+        self._on_record(record)
         if record.state in ENDED:
             self._drop(record)
             return
@@ -58,9 +64,31 @@ class RouteTable:
             access_token=record.access_token,
             wakes=record.policy.wake_on_traffic,
             ingress=record.ingress,
+            driver=record.driver,
+            links=dict(self._links.get(record.id, {})),
         )
-        if self._routes.get(record.id) != route:
-            self._routes[record.id] = route
+        self._replace(route)
+
+    def put_link(self, link: ScreenLink) -> None:
+        """The link was committed."""
+        self._links.setdefault(link.sandbox, {})[link.digest] = link
+        self._relink(link.sandbox)
+
+    def drop_link(self, link: ScreenLink) -> None:
+        """The link is gone. May be called twice."""
+        links = self._links.get(link.sandbox, {})
+        if links.pop(link.digest, None) is not None:
+            self._relink(link.sandbox)
+        if not links:
+            self._links.pop(link.sandbox, None)
+
+    def links(self) -> list[ScreenLink]:
+        """Of all living sandboxes, those that have expired too."""
+        return [link for links in self._links.values() for link in links.values()]
+
+    def remind(self, sandbox: SandboxId) -> None:
+        """Time ended one of its links: those who hold connections open look again."""
+        if route := self._routes.get(sandbox):
             self._announce(route)
 
     def locate(self, sandbox: str) -> Route | None:
@@ -81,6 +109,15 @@ class RouteTable:
     def __len__(self) -> int:
         return len(self._routes)
 
+    def _relink(self, sandbox: SandboxId) -> None:
+        if route := self._routes.get(sandbox):
+            self._replace(replace(route, links=dict(self._links.get(sandbox, {}))))
+
+    def _replace(self, route: Route) -> None:
+        if self._routes.get(route.sandbox) != route:
+            self._routes[route.sandbox] = route
+            self._announce(route)
+
     def _address(self, record: Sandbox) -> str | None:
         incarnation, address = self._addresses.get(record.id, (0, ""))
         return address if record.state in REACHABLE and incarnation == record.incarnation else None
@@ -88,6 +125,7 @@ class RouteTable:
     def _drop(self, record: Sandbox) -> None:
         self._revisions[record.id] = record.revision  # kept until forgotten: a late write must not bring it back
         self._addresses.pop(record.id, None)
+        self._links.pop(record.id, None)
         if route := self._routes.pop(record.id, None):
             self._announce(Route(route.sandbox, route.team, record.incarnation, None, route.access_token, wakes=False))
 

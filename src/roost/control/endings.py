@@ -5,7 +5,7 @@ Pure but for `retire`, which reads and deletes inside the transaction it is hand
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from roost.contracts.store import Idempotency, Query, Transaction
@@ -27,13 +27,12 @@ class Leftovers:
 
 
 def snapshot_record(record: Sandbox, operation: Operation, captured: Captured) -> Snapshot:
-    made_by_caller = Purpose.FORK if operation.for_fork else Purpose.KEPT
     return Snapshot(
         id=captured.snapshot,
         team=record.team,
         node=record.node,
         kind=captured.kind,
-        purpose=Purpose.SLEEP if operation.action is Action.PAUSE else made_by_caller,
+        purpose=_purpose(operation),
         template=record.template,
         created_at=captured.created_at,
         sandbox=record.id,
@@ -43,7 +42,17 @@ def snapshot_record(record: Sandbox, operation: Operation, captured: Captured) -
         size=record.size,
         user=record.user,
         workdir=record.workdir,
+        env=dict(record.env),
+        has_desktop=record.has_desktop,
     )
+
+
+def _purpose(operation: Operation) -> Purpose:
+    if operation.action is Action.PAUSE:
+        return Purpose.SLEEP
+    if operation.action is Action.KILL:
+        return Purpose.TRASH
+    return Purpose.FORK if operation.for_fork else Purpose.KEPT
 
 
 def success_event(record: Sandbox, operation: Operation, result: Placed | Captured | None, now: float) -> Event | None:
@@ -80,7 +89,10 @@ def failed_event(record: Sandbox, action: Action, error: RoostError, now: float)
 
 
 def died_event(record: Sandbox, now: float) -> Event:
-    return Event(EventKind.DIED, record.team, now, record.id, {"reason": record.reason})
+    facts: dict[str, str | float | None] = {"reason": record.reason}
+    if record.trash is not None:
+        facts |= {"kept": record.trash, "undelete_until": record.undelete_until}
+    return Event(EventKind.DIED, record.team, now, record.id, facts)
 
 
 def salvaged_record(record: Sandbox, kept: Captured) -> Snapshot:
@@ -98,6 +110,8 @@ def salvaged_record(record: Sandbox, kept: Captured) -> Snapshot:
         size=record.size,
         user=record.user,
         workdir=record.workdir,
+        env=dict(record.env),
+        has_desktop=record.has_desktop,
     )
 
 
@@ -121,6 +135,15 @@ async def retire(transaction: Transaction, record: Sandbox) -> tuple[SnapshotId,
             await transaction.delete(Snapshot, snapshot.id)
             retired.append(snapshot.id)
     return tuple(retired)
+
+
+async def keep_trash(transaction: Transaction, killed: Operation) -> Snapshot | None:
+    """The entry of what a killed sandbox can come back from. One that it slept in is kept for that alone from now on; one that a
+    caller keeps stays the caller's."""
+    entry = await transaction.get(Snapshot, killed.snapshot) if killed.snapshot else None
+    if entry is None or entry.purpose is not Purpose.SLEEP:
+        return entry
+    return await transaction.put(replace(entry, purpose=Purpose.TRASH), expect_revision=entry.revision)
 
 
 async def is_being_cloned(transaction: Transaction, snapshot: SnapshotId) -> bool:

@@ -26,9 +26,13 @@ from roost.control.endings import Leftovers
 from roost.control.flight import Flight, Outcome
 from roost.control.moves import Birth, Ended, Intent, Moves, Salvage
 from roost.control.orders import carry_out
+from roost.control.trash import Trash
 from roost.domain.errors import (
     Fault,
+    Gone,
     MoveTimedOut,
+    NodeFull,
+    NotFound,
     RoostError,
     SandboxDead,
     SandboxLost,
@@ -66,13 +70,16 @@ class Await:
 
 
 class Flights:
-    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, routes: RouteTable, alarm: Alarm) -> None:
+    def __init__(
+        self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, routes: RouteTable, alarm: Alarm, trash: Trash
+    ) -> None:
         self._store = store
         self._cluster = cluster
         self._clock = clock
         self._moves = moves
         self._routes = routes
         self._alarm = alarm
+        self._trash = trash
         self._flights: dict[SandboxId, Flight] = {}
         self._repeated: dict[SandboxId, Operation] = {}  # those of earlier servers, or overdue, that were ordered again here
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
@@ -125,6 +132,21 @@ class Flights:
                     await flight.ended()
                 case _:
                     assert_never(step)
+
+    def ask_behind(self, intent: Intent, *, then: Callable[[], Awaitable[None]]) -> None:
+        """Asks without making anybody wait; `then` follows once it is done, or can never be: the sandbox is gone. What fails
+        otherwise is told in the log."""
+        self._start(self._ask_behind, intent, then)
+
+    async def _ask_behind(self, intent: Intent, then: Callable[[], Awaitable[None]]) -> None:
+        try:
+            try:
+                await self.ask(intent)
+            except (NotFound, Gone):
+                log.info("nothing to do any more", action=intent.action.value, sandbox=intent.sandbox)
+            await then()
+        except RoostError as error:
+            log.warning("what was asked for behind failed", action=intent.action.value, sandbox=intent.sandbox, error=str(error))
 
     async def settle(self, sandbox: SandboxId) -> Sandbox:
         """Waits for the move that is under way, if one is, and returns the record. Raises the move's error."""
@@ -229,7 +251,7 @@ class Flights:
                 result = await run_until(
                     self._clock,
                     self._clock.now() + limit_s,
-                    lambda: carry_out(self._cluster.node(flight.begun.node), flight.begun, flight.operation),
+                    lambda: self._carry_out(flight),
                     scope=flight.scope,
                     stop=flight.time_out,
                 )
@@ -246,6 +268,17 @@ class Flights:
                 return await self._fail(flight, error or flight.overtaken_error)
             flight.fail(MoveTimedOut(flight.sandbox, flight.action, limit_s))  # the keeper repeats it
             return None
+
+    async def _carry_out(self, flight: Flight) -> Placed | Captured | None:
+        """Gives the order. A node that is full loses what dead sandboxes left there, and is asked once more."""
+        node = self._cluster.node(flight.begun.node)
+        try:
+            return await carry_out(node, flight.begun, flight.operation)
+        except NodeFull as error:
+            if not await self._trash.empty(flight.begun.node):
+                raise
+            log.warning("the node was full; what the dead left is gone", sandbox=flight.sandbox, error=error.message)
+            return await carry_out(node, flight.begun, flight.operation)
 
     async def _succeed(self, flight: Flight, result: Placed | Captured | None) -> Ended | None:
         ended = await self._moves.finish(flight.begun, result)

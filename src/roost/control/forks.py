@@ -91,6 +91,7 @@ class Forks:
             snapshot=None,
             expires_at=None,
             hold=None,
+            driver=None,
             reason=None,
             revision=0,
         )

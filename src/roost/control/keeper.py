@@ -19,12 +19,17 @@ from roost.contracts.store import Query, Store
 from roost.control.alarm import Alarm
 from roost.control.collector import Collector
 from roost.control.directory import RouteTable
+from roost.control.drivers import Drivers
 from roost.control.flights import Flights
+from roost.control.links import Links
+from roost.control.live import Live
 from roost.control.moves import Intent
 from roost.control.nodes import Nodes
 from roost.control.pulses import Pulses
+from roost.control.questions import Questions
 from roost.control.repairs import Repairs
 from roost.control.templates import Templates
+from roost.control.trash import Trash
 from roost.domain.activity import Decision, decide
 from roost.domain.egress import OPEN
 from roost.domain.errors import RoostError
@@ -71,6 +76,11 @@ class Keeper:
         templates: Templates,
         repairs: Repairs,
         collector: Collector,
+        links: Links,
+        drivers: Drivers,
+        live: Live,
+        questions: Questions,
+        trash: Trash,
         rhythm: Rhythm | None = None,
     ) -> None:
         self._store = store
@@ -84,6 +94,11 @@ class Keeper:
         self._templates = templates
         self._repairs = repairs
         self._collector = collector
+        self._links = links
+        self._drivers = drivers
+        self._live = live
+        self._questions = questions
+        self._trash = trash
         self._rhythm = rhythm or Rhythm()
         self._memory = _Memory()
 
@@ -105,6 +120,7 @@ class Keeper:
         lost sandboxes fall back, orphans and strays are gone."""
         living = await self._living()
         reports = await self._nodes.look()
+        await self._links.load(living)
         self._load_routes(living, reports)
         for record in living:
             if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
@@ -114,6 +130,7 @@ class Keeper:
                 await self._guard(self._repairs.make, repair, report.node)
             for stray in await self._repairs.find_strays(report):
                 await self._guard(self._repairs.make, stray, report.node)
+        await self._guard(self._questions.recover)
 
     def _load_routes(self, living: list[Sandbox], reports: list[NodeReport]) -> None:
         found = {presence.sandbox: presence for report in reports for presence in report.present if presence.alive}
@@ -134,6 +151,8 @@ class Keeper:
                 await self._guard(self._collect)
                 collect_at = now + self._rhythm.collect_every_s
             await self._guard(self._expire, group, look_at)
+            await self._guard(self._tend_screens)
+            await self._guard(self._questions.expire, look_at)
             await self._alarm.wait(look_at)
 
     # Deadlines
@@ -154,8 +173,13 @@ class Keeper:
         if current is None or current.expires_at is None or current.expires_at > self._clock.now():
             return
         action = Action.PAUSE if current.policy.on_timeout is OnTimeout.PAUSE else Action.KILL
-        intent = Intent(current.id, action, why="its timeout came", keep_memory=current.policy.keep_memory)
+        intent = Intent(current.id, action, why="its timeout came", keep_memory=current.policy.keep_memory, keep=True)
         await self._flights.ask(intent)
+
+    async def _tend_screens(self) -> None:
+        """Ends links whose time has come, and the driving of people who went away."""
+        self._alarm.ring_by(await self._links.end_due())
+        self._alarm.ring_by(await self._drivers.release_lost())
 
     # Looking around
 
@@ -166,11 +190,13 @@ class Keeper:
         for state, count in Counter(dict.fromkeys(LIVING, 0) | Counter(record.state for record in living)).items():
             count_sandbox(state, count)
         for report in reports:
+            await self._guard(self._trash.drop_if_tight, report)
             here = _on(living, report.node)
             self._read_pulses(here, report, group)
             repairs = reconcile(here, report, building=self._templates.building)
             for repair in self._ripe(repairs, {record.id: record for record in here}):
                 await self._guard(self._repairs.make, repair, report.node)
+        self._live.beat(living)
         await self._save_usage(at_least=self._rhythm.save_every_samples)
 
     def _read_pulses(self, here: list[Sandbox], report: NodeReport, group: TaskGroup) -> None:
@@ -223,6 +249,7 @@ class Keeper:
     async def _collect(self) -> None:
         reports = await self._nodes.look()
         await self._collector.collect()
+        await self._guard(self._questions.forget)
         for report in reports:
             for stray in await self._repairs.find_strays(report):
                 await self._guard(self._repairs.make, stray, report.node)

@@ -8,7 +8,7 @@ from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
 from roost.domain import ids
 from roost.domain.errors import Invalid, NotFound, Unauthenticated
-from roost.domain.ids import TeamId
+from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey, Principal, key_digest
 
 MOST_CACHED = 1024
@@ -24,6 +24,7 @@ class Keys:
         self._clock = clock
         self._random = random
         self._known: OrderedDict[str, Principal] = OrderedDict()
+        self._by_id: OrderedDict[KeyId, ApiKey] = OrderedDict()
 
     async def ensure_first(self) -> str | None:
         """Makes a key if there is none at all and returns its secret, which is kept nowhere; None if there is one."""
@@ -46,6 +47,24 @@ class Keys:
         async with self._store.reading() as reader:
             return tuple(await reader.find(ApiKey, Query(equal={"team": team})))
 
+    async def get(self, id: KeyId) -> ApiKey:
+        """Raises Unauthenticated for one that is revoked, or never was."""
+        if known := self._by_id.get(id):
+            return known
+        async with self._store.transaction() as transaction:  # not only reading: see below
+            key = await transaction.get(ApiKey, id)
+            if key is None:
+                raise Unauthenticated("key_revoked", "The API key behind this session is revoked. Sign in with another.")
+            self._by_id[id] = key  # inside the transaction, as in `identify`
+        while len(self._by_id) > MOST_CACHED:
+            self._by_id.popitem(last=False)
+        return key
+
+    async def stand_for(self, id: KeyId) -> Principal:
+        """The principal of a key that was shown before. Raises Unauthenticated when it is revoked."""
+        key = await self.get(id)
+        return Principal(key.team, key.id)
+
     async def revoke(self, team: TeamId, id: str) -> None:
         """From now on it opens nothing. Raises NotFound."""
         async with self._store.transaction() as transaction:
@@ -54,6 +73,7 @@ class Keys:
                 raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
             await transaction.delete(ApiKey, id)
         self._known.pop(key.digest, None)
+        self._by_id.pop(key.id, None)
 
     async def identify(self, credential: str) -> Principal:
         """Looks keys up by digest: how long that takes says nothing about a secret."""

@@ -20,6 +20,7 @@ from roost.control.endings import (
     died_event,
     failed_event,
     free_idempotency_key,
+    keep_trash,
     retire,
     rewound_event,
     salvaged_record,
@@ -28,8 +29,8 @@ from roost.control.endings import (
 )
 from roost.domain import ids
 from roost.domain.errors import Fault, RoostError
-from roost.domain.ids import SandboxId
-from roost.domain.lifecycle import MOVES, Action, State, Verdict, verdict
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.lifecycle import ASLEEP, MOVES, Action, State, Verdict, verdict
 from roost.domain.node import Captured, CaptureOrder, KillOrder, Placed
 from roost.domain.sandbox import Operation, Sandbox, Size
 from roost.domain.snapshot import Kind, Snapshot
@@ -45,6 +46,7 @@ class Limits:
     kill_s: float = 60.0
     tries: int = 3
     healthy_s: float = 60.0  # a boot after a loss that lasts this long was worth it
+    trash_s: float = 24 * 3600.0  # for so long a dead sandbox can come back; 0: never
 
     def of(self, action: Action, size: Size) -> float:
         match action:
@@ -68,6 +70,7 @@ class Intent:
     keep_memory: bool = True
     name: str | None = None  # snapshot
     for_fork: bool = False  # snapshot
+    keep: bool = False  # kill: what it can come back from
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ class Moves:
             snapshot = record.snapshot
             entry = await transaction.get(Snapshot, snapshot)
             keep_memory = keep_memory and (entry is None or entry.kind is Kind.MEMORY)
+        elif intent.action is Action.KILL and intent.keep:
+            snapshot, keep_memory = self._trash_of(record), False
         operation = self._operation(intent.action, record.size, keep_memory=keep_memory, why=intent.why)
         operation = replace(operation, snapshot=snapshot, name=intent.name, for_fork=intent.for_fork)
         begun = replace(
@@ -140,6 +145,17 @@ class Moves:
             operation=operation,
         )
         return await transaction.put(begun, expect_revision=record.revision)
+
+    async def point_at(self, transaction: Transaction, record: Sandbox, snapshot: SnapshotId) -> Sandbox:
+        """A sandbox that sleeps wakes from another snapshot next. It sleeps on: no state changes."""
+        return await transaction.put(replace(record, snapshot=snapshot, reason=None), expect_revision=record.revision)
+
+    def _trash_of(self, record: Sandbox) -> SnapshotId | None:
+        """The snapshot that a sandbox can come back from once it is dead: the one it sleeps in, or one yet to be made of its
+        disk. One that never came to life has nothing to keep."""
+        if self.limits.trash_s <= 0 or (record.state is State.CREATING and record.incarnation == 1):
+            return None
+        return record.snapshot if record.state in ASLEEP else ids.new_snapshot_id(self._random)
 
     def salvage_order(self, record: Sandbox) -> CaptureOrder:
         """To keep the disk of a sandbox whose process is gone."""
@@ -166,10 +182,13 @@ class Moves:
             if record is None or not tells_of_same_move(record, begun):
                 return None
             operation = _operation_of(record)
-            ended = await transaction.put(self._finished(record, operation, now), expect_revision=record.revision)
             entry = None
             if isinstance(result, Captured):
                 entry = await transaction.put(snapshot_record(record, operation, result), expect_revision=None)
+            finished = self._finished(record, operation, now)
+            if operation.action is Action.KILL and (kept := await keep_trash(transaction, operation)):
+                finished = replace(finished, trash=kept.id, undelete_until=now + self.limits.trash_s)
+            ended = await transaction.put(finished, expect_revision=record.revision)
             if event := success_event(ended, operation, result, now):
                 await transaction.append(event)
             leftovers = Leftovers()

@@ -24,7 +24,7 @@ async def carry_out(node: Node, record: Sandbox, operation: Operation) -> Placed
         case Action.SNAPSHOT:
             return await node.snapshot(capture_order(record, operation))
         case Action.KILL:
-            return await node.kill(KillOrder(record.id, record.incarnation))
+            return await node.kill(kill_order(record, operation))
         case Action.EXIT | Action.LOSE:
             raise Fault("not_a_move", f"{operation.action} befalls a sandbox, nobody orders it.", sandbox=record.id)
         case _:
@@ -80,6 +80,12 @@ def capture_order(record: Sandbox, operation: Operation) -> CaptureOrder:
         template=record.template,
         keep_memory=operation.keep_memory,
     )
+
+
+def kill_order(record: Sandbox, operation: Operation) -> KillOrder:
+    """Its disk is kept if a snapshot was thought of for it. One that sleeps has its own already."""
+    makes_one = operation.snapshot is not None and operation.snapshot != record.snapshot
+    return KillOrder(record.id, record.incarnation, keep=capture_order(record, operation) if makes_one else None)
 
 
 def _snapshot(record: Sandbox, operation: Operation) -> SnapshotId:

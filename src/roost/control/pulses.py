@@ -5,14 +5,34 @@ After a restart nothing is known of what was before: every sandbox counts as wat
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from roost.contracts.clock import Clock
-from roost.contracts.ledger import Ledger
+from roost.contracts.ledger import Ledger, Traffic
 from roost.domain.activity import QUIET_BYTES_PER_S, Signals
 from roost.domain.ids import SandboxId
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
+
+RECENT = 30
+"""Readings that are kept of each, for a curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one window of metering said."""
+
+    at: float
+    cpu_share: float  # of one core
+    memory_bytes: int
+
+
+QUIET_REQUEST_BYTES = 1500
+QUIET_SHARE = 1.2
+MOST_CREDIT_BYTES = 64 * 1024
+"""The meter counts packets, the ledger what is in them: a quiet request costs its connection, and headers on top of its bytes.
+What was estimated too high is still good in the next window, up to a limit."""
 
 
 @dataclass(slots=True)
@@ -24,7 +44,10 @@ class _Pulse:
     cpu_share: float = 0.0
     network_at: float | None = None
     network_bytes_per_s: float = 0.0
+    quiet_bytes: float = 0.0  # as of the last reading
+    credit_bytes: float = 0.0  # of quiet traffic that the meter has not shown yet
     unsaved: list[Usage] = field(default_factory=list)
+    recent: deque[Reading] = field(default_factory=lambda: deque(maxlen=RECENT))
 
 
 class Pulses:
@@ -39,13 +62,17 @@ class Pulses:
         if usage is None or (pulse.last is not None and usage.at <= pulse.last.at):
             return
         before, pulse.last = pulse.last, usage
+        quiet_before, pulse.quiet_bytes = pulse.quiet_bytes, _quiet_bytes(self._ledger.traffic(record.id))
         pulse.unsaved.append(usage)
         if before is None:
             return
         window_s = usage.at - before.at
         moved = usage.received_bytes + usage.sent_bytes - before.received_bytes - before.sent_bytes
         pulse.cpu_share = max(0.0, usage.cpu_s - before.cpu_s) / window_s
-        pulse.network_bytes_per_s = max(0, moved) / window_s
+        credit = pulse.credit_bytes + max(0.0, pulse.quiet_bytes - quiet_before)
+        pulse.credit_bytes = min(max(0.0, credit - moved), MOST_CREDIT_BYTES)
+        pulse.network_bytes_per_s = max(0.0, moved - credit) / window_s
+        pulse.recent.append(Reading(usage.at, pulse.cpu_share, usage.memory_bytes))
         if pulse.cpu_share >= record.policy.idle_cpu_share:
             pulse.cpu_at = usage.at
         if pulse.network_bytes_per_s >= QUIET_BYTES_PER_S:
@@ -63,6 +90,11 @@ class Pulses:
             network_at=pulse.network_at,
             network_bytes_per_s=pulse.network_bytes_per_s,
         )
+
+    def recent(self, sandbox: SandboxId) -> tuple[Reading, ...]:
+        """The last readings, oldest first, also of those that sleep by now."""
+        pulse = self._pulses.get(sandbox)
+        return tuple(pulse.recent) if pulse else ()
 
     def unsaved(self, sandbox: SandboxId) -> tuple[Usage, ...]:
         """Samples not yet in the store."""
@@ -87,7 +119,13 @@ class Pulses:
     def _pulse(self, record: Sandbox) -> _Pulse:
         pulse = self._pulses.get(record.id)
         if pulse is None or pulse.incarnation != record.incarnation:
-            kept = pulse.unsaved if pulse else []
-            pulse = _Pulse(record.incarnation, watched_since=self._clock.now(), unsaved=kept)
+            before, pulse = pulse, _Pulse(record.incarnation, watched_since=self._clock.now())
+            if before is not None:  # samples and curve go on
+                pulse.unsaved, pulse.recent = before.unsaved, before.recent
             self._pulses[record.id] = pulse
         return pulse
+
+
+def _quiet_bytes(traffic: Traffic) -> float:
+    """What a sandbox's meter shows of requests that are not to count."""
+    return traffic.quiet_bytes * QUIET_SHARE + traffic.quiet_requests * QUIET_REQUEST_BYTES

@@ -26,6 +26,7 @@ class Source:
     user: str
     workdir: str
     env: Mapping[str, str] = field(default_factory=dict)
+    has_desktop: bool = False
 
 
 async def find_sandbox(reader: Reader, team: TeamId, ref: str) -> Sandbox:
@@ -86,6 +87,7 @@ async def find_source(reader: Reader, team: TeamId, ref: str) -> Source:
         user=template.user,
         workdir=template.workdir,
         env=template.env,
+        has_desktop=template.has_desktop,
     )
 
 
@@ -106,4 +108,6 @@ def source_of(snapshot: Snapshot) -> Source:
         size=snapshot.size,
         user=snapshot.user,
         workdir=snapshot.workdir,
+        env=snapshot.env,
+        has_desktop=snapshot.has_desktop,
     )

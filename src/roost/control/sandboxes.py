@@ -12,7 +12,17 @@ from enum import Enum
 from roost.contracts.clock import Clock
 from roost.contracts.store import Idempotency, Query, Store, Transaction
 from roost.control.alarm import Alarm
-from roost.control.checks import check_env, check_ingress, check_metadata, check_name, check_policy, check_seconds, check_size
+from roost.control.builds import Builds
+from roost.control.checks import (
+    check_egress,
+    check_env,
+    check_ingress,
+    check_metadata,
+    check_name,
+    check_policy,
+    check_seconds,
+    check_size,
+)
 from roost.control.directory import RouteTable
 from roost.control.flights import Flights
 from roost.control.moves import Birth, Intent
@@ -20,10 +30,19 @@ from roost.control.nodes import Nodes
 from roost.control.pages import Page, read_page
 from roost.control.pulses import Pulses
 from roost.control.references import Source, find_sandbox, find_source
+from roost.control.trash import Trash
 from roost.domain import ids
 from roost.domain.activity import Activity, explain
 from roost.domain.egress import OPEN, Egress
-from roost.domain.errors import IdempotencyMismatch, Invalid, RoostError, SandboxDead, WrongState
+from roost.domain.errors import (
+    IdempotencyMismatch,
+    Invalid,
+    RoostError,
+    SandboxDead,
+    SandboxNotFound,
+    TemplateNotFound,
+    WrongState,
+)
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
@@ -35,6 +54,9 @@ LONGEST_KEY = 256
 MOST_SAMPLES = 20_000
 LATELY_S = 30.0
 
+PolicyChange = Callable[[SleepPolicy], SleepPolicy]
+EgressChange = Callable[[Egress], Egress]
+IngressChange = Callable[[Ingress], Ingress]
 _Change = Callable[[Sandbox], Sandbox]
 
 
@@ -70,7 +92,9 @@ UNSET = Unset.UNSET
 class SandboxChanges:
     name: str | Unset | None = UNSET
     metadata: Mapping[str, str] | Unset = UNSET
-    policy: SleepPolicy | Unset = UNSET
+    policy: SleepPolicy | PolicyChange | Unset = UNSET  # a change is made to the policy as it is then
+    egress: EgressChange | Unset = UNSET
+    ingress: IngressChange | Unset = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +124,13 @@ class Sandboxes:
         alarm: Alarm,
         clock: Clock,
         random: ids.Random,
+        builds: Builds,
+        trash: Trash,
+        private_proxies: bool = False,
     ) -> None:
+        self._private_proxies = private_proxies
+        self._builds = builds
+        self._trash = trash
         self._store = store
         self._flights = flights
         self._nodes = nodes
@@ -112,15 +142,16 @@ class Sandboxes:
 
     async def create(self, principal: Principal, request: CreateSandbox) -> Sandbox:
         """The sandbox runs. Under the same idempotency key the same request gets the same sandbox. Raises Invalid,
-        TemplateNotFound, NameTaken, IdempotencyMismatch, NodeFull, or what the node raises; then nothing was made."""
-        check_request(request)
+        TemplateNotFound, TemplateNotReady, TemplateUnmade, NameTaken, IdempotencyMismatch, NodeFull, or what the node raises;
+        then nothing was made."""
+        check_request(request, private_proxies=self._private_proxies)
         earlier: list[SandboxId] = []
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
                 earlier.append(known)
                 return ()
-            source = await find_source(transaction, principal.team, request.template)
+            source = await self._find_source(transaction, principal.team, request.template)
             await self._nodes.place(source.node)
             birth = Birth(self._draft(principal.team, request, source), cold=source.cold)
             if request.idempotency_key:
@@ -135,6 +166,14 @@ class Sandboxes:
     async def get(self, team: TeamId, ref: str) -> Sandbox:
         async with self._store.reading() as reader:
             return await find_sandbox(reader, team, ref)
+
+    async def know(self, id: SandboxId) -> Sandbox:
+        """By its id, whosever it is: for its own guest, which is known by the wire it comes from. Raises SandboxNotFound."""
+        async with self._store.reading() as reader:
+            record = await reader.get(Sandbox, id)
+        if record is None:
+            raise SandboxNotFound(id)
+        return record
 
     async def list(self, team: TeamId, wanted: SandboxFilter) -> Page[Sandbox]:
         """Raises Invalid for a bad limit or a cursor that belongs to another question."""
@@ -163,15 +202,25 @@ class Sandboxes:
         if not isinstance(changes.metadata, Unset):
             check_metadata(changes.metadata)
             changed["metadata"] = dict(changes.metadata)
-        if not isinstance(changes.policy, Unset):
-            check_policy(changes.policy)
-            changed["policy"] = changes.policy
-        return await self._change(team, ref, "change", sorted(changed), lambda record: self._changed(record, changed))
+        later = {name for name in ("policy", "egress", "ingress") if not isinstance(getattr(changes, name), Unset)}
 
-    async def kill(self, team: TeamId, ref: str, *, why: str = "killed") -> Sandbox:
-        """Dead afterwards, whatever it was doing. May be called twice."""
+        def change(record: Sandbox) -> Sandbox:
+            return self._changed(record, {**changed, **self._changes_of(record, changes)})
+
+        record = await self._change(team, ref, "change", sorted({*changed, *later}), change)
+        if "egress" in later:
+            await self._make_so(record)
+        return record
+
+    async def kill(self, team: TeamId, ref: str, *, why: str = "killed", keep: bool = True) -> Sandbox:
+        """Dead afterwards, whatever it was doing. May be called twice. What it can come back from is kept for a while, unless
+        `keep` says no: then nothing is left of it, also of one that was killed before."""
         record = await self.get(team, ref)
-        return (await self._flights.ask(Intent(record.id, Action.KILL, why=why))).sandbox
+        killed = (await self._flights.ask(Intent(record.id, Action.KILL, why=why, keep=keep))).sandbox
+        if keep or killed.trash is None:
+            return killed
+        await self._trash.drop(killed.id, "it was to be deleted at once")
+        return await self.get(team, killed.id)
 
     async def extend(self, team: TeamId, ref: str, timeout_s: float, *, allow_shorter: bool = True) -> Sandbox:
         """It runs for `timeout_s` from now. Unless `allow_shorter`, a later deadline, or none at all, is left as it is."""
@@ -189,14 +238,19 @@ class Sandboxes:
     async def set_egress(self, team: TeamId, ref: str, egress: Egress) -> Sandbox:
         """What it may reach from now on; of a sleeping one, from its next waking on. Raises SandboxNotFound, SandboxDead, or what
         the node raises: then it holds from its next waking on."""
+        check_egress(egress, private_proxies=self._private_proxies)
         changed = await self._change(
             team, ref, "change what it may reach", ["egress"], lambda record: replace(record, egress=egress)
         )
+        await self._make_so(changed)
+        return changed
+
+    async def _make_so(self, changed: Sandbox) -> None:
+        """What it may reach is so, and stays."""
         # A move that began before the change carries the old one: only when it has ended is the new one sure to stay.
         with suppress(RoostError):
             await self._flights.settle(changed.id)
-        await self._nodes.set_egress(await self.get(team, changed.id))
-        return changed
+        await self._nodes.set_egress(await self.get(changed.team, changed.id))
 
     async def hold(self, team: TeamId, ref: str, seconds: float, reason: str) -> Sandbox:
         """It does not fall asleep from idleness for so long. A timeout ends it all the same."""
@@ -230,6 +284,12 @@ class Sandboxes:
 
     # How it is done
 
+    async def _find_source(self, transaction: Transaction, team: TeamId, ref: str) -> Source:
+        try:
+            return await find_source(transaction, team, ref)
+        except TemplateNotFound as missing:
+            raise (self._builds.excuse(ref) or missing) from None
+
     def _draft(self, team: TeamId, request: CreateSandbox, source: Source) -> Sandbox:
         return Sandbox(
             id=ids.new_sandbox_id(self._random),
@@ -249,9 +309,10 @@ class Sandboxes:
             env={**source.env, **request.env},
             policy=request.policy,
             egress=request.egress,
-            ingress=request.ingress if request.ingress.public else replace(request.ingress, token=ids.new_token(self._random)),
+            ingress=self._guarded(replace(request.ingress, token=None)),
             user=source.user,
             workdir=source.workdir,
+            has_desktop=source.has_desktop,
         )
 
     async def _known(self, transaction: Transaction, team: TeamId, request: CreateSandbox) -> SandboxId | None:
@@ -285,6 +346,29 @@ class Sandboxes:
         self._alarm.ring_by(changed.expires_at)
         return changed
 
+    def _changes_of(self, record: Sandbox, changes: SandboxChanges) -> dict[str, object]:
+        """The parts of which only some fields change, as they are then. Raises Invalid."""
+        changed: dict[str, object] = {}
+        if not isinstance(changes.policy, Unset):
+            wanted = changes.policy if isinstance(changes.policy, SleepPolicy) else changes.policy(record.policy)
+            check_policy(wanted)
+            changed["policy"] = wanted
+        if not isinstance(changes.egress, Unset):
+            egress = changes.egress(record.egress)
+            check_egress(egress, private_proxies=self._private_proxies)
+            changed["egress"] = egress
+        if not isinstance(changes.ingress, Unset):
+            ingress = changes.ingress(record.ingress)
+            check_ingress(ingress)
+            changed["ingress"] = self._guarded(ingress)
+        return changed
+
+    def _guarded(self, ingress: Ingress) -> Ingress:
+        """One that is not public has a token; the same one as long as it is not."""
+        if ingress.public:
+            return replace(ingress, token=None)
+        return ingress if ingress.token is not None else replace(ingress, token=ids.new_token(self._random))
+
     def _changed(self, record: Sandbox, fields: Mapping[str, object]) -> Sandbox:
         changed = replace(record, **fields)
         if changed.policy.timeout_s == record.policy.timeout_s or record.state in ASLEEP:
@@ -293,13 +377,14 @@ class Sandboxes:
         return replace(changed, expires_at=None if timeout_s is None else self._clock.now() + timeout_s)
 
 
-def check_request(request: CreateSandbox) -> None:
+def check_request(request: CreateSandbox, *, private_proxies: bool = False) -> None:
     """Raises Invalid, naming what is wrong with it."""
     check_name(request.name)
     check_metadata(request.metadata)
     check_env(request.env)
     check_policy(request.policy)
     check_ingress(request.ingress)
+    check_egress(request.egress, private_proxies=private_proxies)
     if request.size is not None:
         check_size(request.size)
     key = request.idempotency_key

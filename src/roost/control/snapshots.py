@@ -15,12 +15,15 @@ from roost.control.pages import Page, read_page
 from roost.control.references import find_sandbox, find_snapshot
 from roost.domain.errors import RoostError, SnapshotInUse, SnapshotNameTaken, SnapshotNotFound
 from roost.domain.events import Event, EventKind
+from roost.domain.file import Listing
 from roost.domain.ids import SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.template import Template
 from roost.telemetry.log import get_logger
+
+LARGEST_FILE_BYTES = 5 * 1024**2
 
 log = get_logger(__name__)
 
@@ -70,6 +73,16 @@ class Snapshots:
     async def get(self, team: TeamId, ref: str) -> Snapshot:
         async with self._store.reading() as reader:
             return await find_snapshot(reader, team, ref)
+
+    async def files(self, team: TeamId, ref: str, path: str) -> Listing:
+        """What a directory of it holds. Raises SnapshotNotFound, NotFound, Invalid."""
+        snapshot = await self.get(team, ref)
+        return await self._cluster.reader(snapshot.node).list_files(snapshot.id, path)
+
+    async def file(self, team: TeamId, ref: str, path: str) -> bytes:
+        """A file of it, unless it is too large to be handed over whole. Raises SnapshotNotFound, NotFound, Invalid."""
+        snapshot = await self.get(team, ref)
+        return await self._cluster.reader(snapshot.node).read_file(snapshot.id, path, LARGEST_FILE_BYTES)
 
     async def delete(self, team: TeamId, ref: str) -> None:
         """Gone afterwards. Sandboxes made from it do not need it. Raises SnapshotNotFound, SnapshotInUse."""

@@ -8,9 +8,10 @@ record, and the keeper sweeps it away.
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -19,14 +20,17 @@ from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster, Node, Warmth
 from roost.contracts.guest import Guest
 from roost.contracts.store import Query, Store, Transaction
+from roost.control.builds import Builds
 from roost.control.endings import is_being_cloned
 from roost.control.nodes import Nodes
 from roost.control.references import find_template
 from roost.domain import ids
-from roost.domain.errors import TemplateBuildFailed
+from roost.domain.errors import RoostError, TemplateBuildFailed
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.lifecycle import LIVING
 from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, KillOrder
+from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.team import DEFAULT_TEAM
 from roost.domain.template import Recipe, Template
@@ -50,6 +54,12 @@ class Site:
     snapshot: SnapshotId
 
 
+@dataclass(frozen=True, slots=True)
+class TemplateUsage:
+    sandboxes: Mapping[str, int]  # by the template's name: how many living ones were made from it
+    memory_bytes: Mapping[SnapshotId, int]  # what their snapshots hold
+
+
 class Templates:
     def __init__(
         self,
@@ -60,7 +70,9 @@ class Templates:
         clock: Clock,
         random: ids.Random,
         nodes: Nodes,
+        builds: Builds,
         warm: int = 2,
+        warm_desktops: int = 1,
     ) -> None:
         self._store = store
         self._cluster = cluster
@@ -68,7 +80,9 @@ class Templates:
         self._clock = clock
         self._random = random
         self._nodes = nodes
+        self._builds = builds
         self._warm = warm
+        self._warm_desktops = warm_desktops
         self._sites: set[Site] = set()
 
     @property
@@ -87,21 +101,42 @@ class Templates:
             found = await reader.find(Template, Query())
         return tuple(sorted((each for each in found if each.team in (None, team)), key=lambda template: template.name))
 
+    async def usage(self) -> TemplateUsage:
+        """How much each template is used, and how large it is."""
+        async with self._store.reading() as reader:
+            living = await reader.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
+            entries = await reader.find(Snapshot, Query(equal={"purpose": Purpose.TEMPLATE}))
+        return TemplateUsage(
+            sandboxes=Counter(record.template for record in living),
+            memory_bytes={entry.id: entry.memory_bytes for entry in entries},
+        )
+
     async def get(self, team: TeamId, ref: str) -> Template:
         """By name or id. Raises TemplateNotFound."""
         async with self._store.reading() as reader:
             return await find_template(reader, team, ref)
 
+    def expect(self, *names: str) -> None:
+        """Says that these will be made soon: until then, who asks for one is told to come back."""
+        for name in names:
+            self._builds.begin(name)
+
     async def ensure(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
-        """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node."""
-        async with self._store.transaction() as transaction:
-            known = await self._named(transaction, recipe.name)
-            entry = await transaction.get(Snapshot, known.snapshot) if known else None
-        if known and entry and known.digest == recipe.digest:
-            report = await self._cluster.node(entry.node).report()
-            if entry.id in report.snapshots:
-                return known
-        return await self.build(recipe, root, on_progress)
+        """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node.
+        Raises what `build` raises; who asks for the template is then told that."""
+
+        def tell(step: str) -> None:
+            self._builds.tell(recipe.name, step)
+            on_progress(step)
+
+        self._builds.begin(recipe.name)
+        try:
+            made = await self._find_or_build(recipe, root, tell)
+        except RoostError as error:
+            self._builds.fail(recipe.name, error)
+            raise
+        self._builds.finish(recipe.name)
+        return made
 
     async def build(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
         """Builds it anew; sandboxes made from the one before are not touched. Raises TemplateBuildFailed, or what node and guest
@@ -135,10 +170,21 @@ class Templates:
             templates = await transaction.find(Template, Query())
             entries = [await transaction.get(Snapshot, template.snapshot) for template in templates]
         for id in await self._cluster.nodes():
-            wanted = [Warmth(entry.id, self._warm) for entry in entries if entry is not None and entry.node == id]
+            here = [entry for entry in entries if entry is not None and entry.node == id]
+            wanted = [Warmth(entry.id, self._warm_desktops if entry.has_desktop else self._warm) for entry in here]
             await self._cluster.node(id).keep_warm(wanted)
 
     # How it is done
+
+    async def _find_or_build(self, recipe: Recipe, root: Path, on_progress: Progress) -> Template:
+        async with self._store.transaction() as transaction:
+            known = await self._named(transaction, recipe.name)
+            entry = await transaction.get(Snapshot, known.snapshot) if known else None
+        if known and entry and known.digest == recipe.digest:
+            report = await self._cluster.node(entry.node).report()
+            if entry.id in report.snapshots:
+                return await self._retold(known, recipe)
+        return await self.build(recipe, root, on_progress)
 
     @asynccontextmanager
     async def _construction(self) -> AsyncIterator[Site]:
@@ -199,6 +245,8 @@ class Templates:
                 size=recipe.size,
                 user=recipe.user,
                 workdir=recipe.workdir,
+                env=dict(recipe.env),
+                has_desktop=recipe.has_desktop,
             )
             await transaction.put(entry, expect_revision=None)
             template = Template(
@@ -213,11 +261,21 @@ class Templates:
                 user=recipe.user,
                 workdir=recipe.workdir,
                 env=dict(recipe.env),
+                has_desktop=recipe.has_desktop,
+                packages=recipe.packages,
             )
             template = await transaction.put(template, expect_revision=known.revision if known else None)
             facts = {"template": recipe.name, "snapshot": captured.snapshot, "memory_bytes": captured.memory_bytes}
             await transaction.append(Event(EventKind.TEMPLATE_BUILT, DEFAULT_TEAM, now, facts=facts))
         return template, known.snapshot if known else None
+
+    async def _retold(self, known: Template, recipe: Recipe) -> Template:
+        """The same template, with what an older Roost did not write of it."""
+        told = replace(known, description=recipe.description, packages=recipe.packages)
+        if told == known:
+            return known
+        async with self._store.transaction() as transaction:
+            return await transaction.put(told, expect_revision=known.revision)
 
     async def _drop(self, outdated: SnapshotId) -> None:
         """Once nothing is being cloned from it; otherwise the keeper collects it."""

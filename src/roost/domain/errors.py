@@ -104,7 +104,10 @@ class SandboxDead(Gone):
     def __init__(self, sandbox: str, reason: str | None = None) -> None:
         because = f" ({reason})" if reason else ""
         super().__init__(
-            "sandbox_dead", f"Sandbox {sandbox} is dead{because} and cannot come back.", sandbox=sandbox, reason=reason
+            "sandbox_dead",
+            f"Sandbox {sandbox} is dead{because}. `roost ls --dead` lists those that can be undeleted.",
+            sandbox=sandbox,
+            reason=reason,
         )
 
 
@@ -179,6 +182,46 @@ class GuestUnreachable(Unavailable):
         )
 
 
+class NothingKept(Gone):
+    """A dead sandbox of which nothing is left to come back from."""
+
+    def __init__(self, sandbox: str) -> None:
+        super().__init__(
+            "nothing_kept",
+            f"Nothing of sandbox {sandbox} is kept any more: its time is over, its room was needed, or it was deleted at once.",
+            sandbox=sandbox,
+        )
+
+
+class NotDead(Conflict):
+    def __init__(self, sandbox: str, state: str) -> None:
+        super().__init__(
+            "not_dead", f"Sandbox {sandbox} is {state}: only a dead one can be undeleted.", sandbox=sandbox, state=state
+        )
+
+
+# Questions
+
+
+class QuestionNotFound(NotFound):
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            "question_not_found",
+            f"There is no question {question!r}. `roost questions --all` lists the ones there are.",
+            question=question,
+        )
+
+
+class QuestionClosed(Conflict):
+    def __init__(self, question: str, state: str) -> None:
+        super().__init__(
+            "question_closed",
+            f"Question {question} is {state} already: nobody waits for an answer any more.",
+            question=question,
+            state=state,
+        )
+
+
 # Snapshots and templates
 
 
@@ -207,6 +250,27 @@ class SnapshotNameTaken(Conflict):
             f"The name {name!r} belongs to {holder}. Choose another, or delete that one.",
             name=name,
             holder=holder,
+        )
+
+
+class TemplateNotReady(Unavailable):
+    def __init__(self, template: str, step: str, elapsed_s: float, wait_s: float) -> None:
+        super().__init__(
+            "template_not_ready",
+            f"Template {template!r} is being made since {elapsed_s:.0f} s ({step}). Ask again in about {wait_s:.0f} s.",
+            template=template,
+            step=step,
+            elapsed_s=round(elapsed_s),
+            wait_s=round(wait_s),
+        )
+
+
+class TemplateUnmade(Unavailable):
+    def __init__(self, template: str, why: str) -> None:
+        super().__init__(
+            "template_unmade",
+            f"Template {template!r} could not be made when the server started. It is tried again at its next start. {why}",
+            template=template,
         )
 
 

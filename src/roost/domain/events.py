@@ -18,7 +18,15 @@ class EventKind(StrEnum):
     UPDATED = "sandbox.updated"
     REWOUND = "sandbox.rewound"  # lost its process; back at its last snapshot, what came after is gone
     DIED = "sandbox.died"
+    ROLLED_BACK = "sandbox.rolled_back"  # at one of its own snapshots; what it left behind is kept in another
+    UNDELETED = "sandbox.undeleted"  # a dead one came back as this sandbox
     FAILED = "sandbox.failed"  # a move failed; the sandbox is back where it was
+    DRIVER_TOOK = "driver.took"  # a person took over
+    DRIVER_GAVE = "driver.gave"  # the agent drives again, or the next person; why
+    QUESTION_ASKED = "question.asked"
+    QUESTION_ANSWERED = "question.answered"
+    QUESTION_EXPIRED = "question.expired"
+    QUESTION_WITHDRAWN = "question.withdrawn"
     SNAPSHOT_DELETED = "snapshot.deleted"
     TEMPLATE_BUILT = "template.built"
 

@@ -1,6 +1,6 @@
 """Identities. Lowercase letters and digits only, so that each is legal in a host name.
 
-The first letter tells the kind: i sandbox (as E2B's clients expect), s snapshot, t template, n node, k key.
+The first letter tells the kind: i sandbox (as E2B's clients expect), s snapshot, t template, n node, k key, l link, q question.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ TemplateId = NewType("TemplateId", str)
 NodeId = NewType("NodeId", str)
 TeamId = NewType("TeamId", str)
 KeyId = NewType("KeyId", str)
+LinkId = NewType("LinkId", str)
+QuestionId = NewType("QuestionId", str)
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 20
@@ -46,6 +48,14 @@ def new_template_id(random: Random) -> TemplateId:
 
 def new_key_id(random: Random) -> KeyId:
     return KeyId(_new("k", random))
+
+
+def new_link_id(random: Random) -> LinkId:
+    return LinkId(_new("l", random))
+
+
+def new_question_id(random: Random) -> QuestionId:
+    return QuestionId(_new("q", random))
 
 
 def new_token(random: Random) -> str:

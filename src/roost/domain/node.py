@@ -74,6 +74,7 @@ class KillOrder:
     sandbox: SandboxId
     incarnation: int
     asleep: bool = False  # its memory is kept in a snapshot: keep the slot for a while, so that connections survive
+    keep: CaptureOrder | None = None  # its disk is kept in this snapshot before it goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,15 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
+class Slots:
+    """Network slots of a node: those that are somebody's, also a sleeper's, those ready in advance, and how many it can have."""
+
+    held: int = 0
+    spare: int = 0
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
     node: NodeId
     present: tuple[Presence, ...]
@@ -129,6 +139,11 @@ class NodeReport:
     disk_free_bytes: int
     disk_total_bytes: int
     warm: Mapping[SnapshotId, int] = field(default_factory=dict)
+    load: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the last 1, 5 and 15 minutes
+    cpus: int = 1
+    memory_total_bytes: int = 0
+    slots: Slots = Slots()
+    uptime_s: float = 0.0  # of the node's service, not of the machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from roost.domain.egress import OPEN, Egress
-from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import Action, State
 
 
@@ -59,7 +59,7 @@ class Operation:
     action: Action
     started_at: float
     deadline_at: float
-    snapshot: SnapshotId | None = None  # pause, snapshot: the one being made. resume: the one being resumed
+    snapshot: SnapshotId | None = None  # pause, snapshot, kill: the one being made. resume: the one being resumed
     keep_memory: bool = True  # pause, snapshot: with memory. create, resume: from memory (False: cold boot)
     why: str = "api"  # who wanted it: told in the event
     name: str | None = None  # snapshot: what its caller calls it
@@ -72,6 +72,15 @@ class Hold:
 
     until: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The person at the keyboard. As long as there is one, the agent's own input is refused."""
+
+    link: LinkId  # by which they came
+    who: str
+    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +106,13 @@ class Sandbox:
     policy: SleepPolicy = SleepPolicy()
     expires_at: float | None = None  # the deadline of policy.timeout_s
     hold: Hold | None = None
+    driver: Driver | None = None  # None: the agent drives. Written by control.drivers alone
     egress: Egress = OPEN  # what it may reach
     ingress: Ingress = PUBLIC  # who may reach it
     user: str = "user"  # whom commands run as unless they say otherwise
     workdir: str = "/home/user"
+    has_desktop: bool = False
     reason: str | None = None  # why it died, or was rewound
+    trash: SnapshotId | None = None  # dead: what it can come back from
+    undelete_until: float | None = None  # dead: for how long
     revision: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,12 +16,14 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """Why it is kept. Collected when the purpose ends: sleep with its sandbox, kept and template only when deleted."""
+    """Why it is kept. Collected when the purpose ends: sleep with its sandbox, trash after its time, kept and template only when
+    deleted."""
 
     SLEEP = "sleep"  # made by pause
     KEPT = "kept"  # made by a caller
     FORK = "fork"  # made to create children; dropped when the last child no longer needs it
     TEMPLATE = "template"
+    TRASH = "trash"  # what a dead sandbox can come back from; dropped when its time is over or its room is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +42,6 @@ class Snapshot:
     size: Size = field(default_factory=Size)  # of its sandbox: what a clone gets unless told otherwise
     user: str = "user"
     workdir: str = "/home/user"
+    env: Mapping[str, str] = field(default_factory=dict)
+    has_desktop: bool = False
     revision: int = 0

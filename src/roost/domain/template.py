@@ -24,6 +24,8 @@ class Recipe:
     run: tuple[str, ...] = ()  # as root, one after the other
     start: str | None = None  # stays running in every sandbox
     ready: str | None = None  # repeated until it succeeds
+    has_desktop: bool = False
+    packages: tuple[str, ...] = ()  # what was installed, beside what those need
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +41,6 @@ class Template:
     user: str = "user"
     workdir: str = "/home/user"
     env: Mapping[str, str] = field(default_factory=dict)
+    has_desktop: bool = False  # a screen to look at and to take over
+    packages: tuple[str, ...] = ()
     revision: int = 0

@@ -49,8 +49,8 @@ def admit(route: Route | None, head: RequestHead, target: Target, now: float) ->
         return Step.WAKE
     if is_preflight(head):
         return pages.preflight()
-    refusal = _refusal(head, route.access_token, now)
-    return Step.WAKE if refusal is None else pages.unauthorized(refusal)
+    why = refusal(head, route.access_token, now)
+    return Step.WAKE if why is None else pages.unauthorized(why)
 
 
 def _may_enter(head: RequestHead, ingress: Ingress) -> bool:
@@ -65,6 +65,11 @@ def is_private(target: bytes) -> bool:
 
     Public paths of the agent never contain the private words as their first part, so reading too much into a path is safe.
     """
+    return leads_to(target, PRIVATE)
+
+
+def leads_to(target: bytes, names: frozenset[bytes]) -> bool:
+    """Whether in any reading of it the path begins with one of these words, in lower case."""
     path = target.partition(b"?")[0].partition(b"#")[0]
     for _ in range(8):
         decoded = unquote_to_bytes(path)
@@ -81,7 +86,7 @@ def is_private(target: bytes) -> bool:
             del way[-1:]
         elif name not in (b"", b"."):
             way.append(name)
-        if way and way[0] in PRIVATE:
+        if way and way[0] in names:
             return True
     return False
 
@@ -91,7 +96,7 @@ def is_preflight(head: RequestHead) -> bool:
     return head.method == b"OPTIONS" and head.get(b"access-control-request-method") is not None
 
 
-def _refusal(head: RequestHead, token: str, now: float) -> str | None:
+def refusal(head: RequestHead, token: str, now: float) -> str | None:
     """Why a request may not wake the sandbox through its agent, or None if it may."""
     if not token:
         return None

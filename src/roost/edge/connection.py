@@ -12,13 +12,15 @@ from typing import Any, cast
 
 from roost.domain.errors import Invalid
 from roost.edge import pages
-from roost.edge.access import Step, admit
+from roost.edge.access import Step
 from roost.edge.body import Body, NoBody, OpenBody
 from roost.edge.door import ApiDoor, UvicornParts
 from roost.edge.head import Peer, RequestHead, parse_request
 from roost.edge.pages import Answer
+from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
-from roost.edge.resolve import Resolver
+from roost.edge.resolve import Resolver, Target
+from roost.edge.screen import Screen
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Turn
 
@@ -170,16 +172,25 @@ class ClientConnection(asyncio.Protocol):
             if turn.begin(head):
                 self._body = OpenBody()
         else:
-            route = self._board.routes.locate(target.sandbox)
-            step = admit(route, head, target, self._board.clock.now())
-            if isinstance(step, Answer):
-                self.answer(step)
-                return
-            assert route is not None, "without a route nothing is admitted"
-            turn = self._turn = Exchange(self._board, self, head, target, route.ingress)
-            turn.begin(route if step is Step.FORWARD else None)
-        if self._turn is turn and not self._blocks & _HELD:
+            turn = self._relay(head, target)
+        if turn is not None and self._turn is turn and not self._blocks & _HELD:
             self._feed_pending()
+
+    def _relay(self, head: RequestHead, target: Target) -> Turn | None:
+        """Begins the turn of a request for a sandbox; None when it was answered here."""
+        route = self._board.routes.locate(target.sandbox)
+        permitted = permit(route, head, target, self._board.clock.now())
+        if isinstance(permitted, Answer):
+            self.answer(permitted)
+            return None
+        if isinstance(permitted, ScreenPermit):
+            screen = self._turn = Screen(self._board, self, permitted, target)
+            screen.begin()
+            return screen
+        assert route is not None, "without a route nothing is permitted"
+        exchange = self._turn = Exchange(self._board, self, permitted, target, route.ingress)
+        exchange.begin(route if permitted.step is Step.FORWARD else None)
+        return exchange
 
     def _api_door(self) -> ApiDoor:
         if self._door is None:

@@ -4,31 +4,69 @@ from __future__ import annotations
 
 from roost.contracts.clock import Clock
 from roost.contracts.ledger import Traffic
-from roost.domain.ids import SandboxId
+from roost.domain.ids import LinkId, SandboxId
+
+_REMEMBERED_S = 60.0
+"""How long it is known when a screen was watched, once nobody does: those who ask want to know of the last seconds."""
 
 
 class Account:
     """The traffic of one sandbox, counted where it passes."""
 
-    __slots__ = ("_clock", "last_byte_at", "open_connections", "received_bytes", "requests", "sent_bytes")
+    __slots__ = (
+        "_clock",
+        "_watched",
+        "last_byte_at",
+        "open_connections",
+        "quiet_bytes",
+        "quiet_requests",
+        "received_bytes",
+        "requests",
+        "sent_bytes",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._watched: dict[LinkId, float] = {}
         self.last_byte_at: float | None = None
         self.open_connections = 0
         self.requests = 0
         self.received_bytes = 0
         self.sent_bytes = 0
+        self.quiet_requests = 0
+        self.quiet_bytes = 0
 
-    def received(self, size_bytes: int) -> None:
-        """The sandbox was sent so many bytes."""
+    def began(self, *, quiet: bool) -> None:
+        """A request for the sandbox arrived."""
+        self.open_connections += 1
+        self.requests += 1
+        self.quiet_requests += quiet
+
+    def received(self, size_bytes: int, *, quiet: bool = False) -> None:
+        """The sandbox was sent so many bytes. Quiet ones keep nobody awake."""
         self.received_bytes += size_bytes
-        self.last_byte_at = self._clock.now()
+        self._moved(size_bytes, quiet)
 
-    def sent(self, size_bytes: int) -> None:
+    def sent(self, size_bytes: int, *, quiet: bool = False) -> None:
         """So many bytes of the sandbox were passed to a client."""
         self.sent_bytes += size_bytes
-        self.last_byte_at = self._clock.now()
+        self._moved(size_bytes, quiet)
+
+    def watched(self, link: LinkId) -> None:
+        """Somebody is before a screen that was opened by this link."""
+        now = self._clock.now()
+        if link not in self._watched:
+            self._watched = {one: at for one, at in self._watched.items() if at > now - _REMEMBERED_S}
+        self._watched[link] = now
+
+    def watched_at(self, link: LinkId) -> float | None:
+        return self._watched.get(link)
+
+    def _moved(self, size_bytes: int, quiet: bool) -> None:
+        if quiet:
+            self.quiet_bytes += size_bytes
+        else:
+            self.last_byte_at = self._clock.now()
 
 
 class TrafficLedger:
@@ -54,7 +92,13 @@ class TrafficLedger:
             requests=account.requests,
             received_bytes=account.received_bytes,
             sent_bytes=account.sent_bytes,
+            quiet_requests=account.quiet_requests,
+            quiet_bytes=account.quiet_bytes,
         )
+
+    def watched_at(self, sandbox: SandboxId, link: LinkId) -> float | None:
+        account = self._accounts.get(sandbox)
+        return account.watched_at(link) if account is not None else None
 
     def forget(self, sandbox: SandboxId) -> None:
         self._accounts.pop(sandbox, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 AGENT_PORT = 49983
+SCREEN_PORT = 5900  # where a desktop's RFB server listens, on the sandbox's loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +25,8 @@ class Limits:
     linger_s: float = 2.0  # reading on after an early answer, so that the client gets to see it
     flush_s: float = 60.0  # for a client to take the last bytes of a closed connection
     shutdown_grace_s: float = 5.0  # for answers under way when the server stops
+    beat_s: float = 3.0  # between two questions to a person's browser whether it is still there, while they drive
+    beats_missed: int = 2  # so many of them without any answer: then it is not
+    parked_bytes: int = 64 * 1024  # of a viewer's messages, kept while the sandbox sleeps
     high_water_bytes: int = 512 * 1024  # unsent bytes that stop the other side
     low_water_bytes: int = 128 * 1024

@@ -77,6 +77,12 @@ class Lines:
         known.ways[port] = way
         return upstream
 
+    async def dial_screen(self, route: Route, port: int) -> Upstream:
+        """A new connection to a server of screens, which listens on the sandbox's loopback and speaks first. Raises PortClosed,
+        Unreachable."""
+        self._learn(route)
+        return await self._open(route, port, Way.BRIDGE, speaks_first=True)
+
     def drop(self, sandbox: SandboxId) -> None:
         """Closes what is idle and forgets what was learnt."""
         known = self._known.pop(sandbox, None)
@@ -108,13 +114,13 @@ class Lines:
                 return upstream
             patience_s *= 2
 
-    async def _open(self, route: Route, port: int, way: Way) -> Upstream:
+    async def _open(self, route: Route, port: int, way: Way, *, speaks_first: bool = False) -> Upstream:
         assert route.address is not None, "a route is dialled only while the sandbox runs"
         try:
             with anyio.fail_after(self._limits.connect_timeout_s):
                 upstream = await self._connect(route, port, AGENT_PORT if way is Way.BRIDGE else port)
                 if way is Way.BRIDGE:
-                    await BridgeHandshake(upstream).join()
+                    await BridgeHandshake(upstream, speaks_first=speaks_first).join()
                 if port in route.ingress.https_ports and port != AGENT_PORT:
                     await upstream.begin_tls()
         except ConnectionRefusedError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from roost.domain.errors import (
@@ -19,6 +20,7 @@ from roost.domain.errors import (
     Unavailable,
     Unsupported,
 )
+from roost.domain.sandbox import Driver
 from roost.edge.head import RequestHead
 
 _JSON = b"application/json"
@@ -151,6 +153,28 @@ def unauthorized(message: str) -> Answer:
     return _json(401, {"code": 401, "message": message})
 
 
+def person_drives(sandbox: str, driver: Driver) -> Answer:
+    """The agent's hands are refused, not queued: what it meant to click may be gone when the person hands back."""
+    since = datetime.fromtimestamp(driver.since, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    message = f"{driver.who} drives sandbox {sandbox} since {since}. Wait until they hand back, and look at the screen again."
+    return _error(409, "person_drives", message, sandbox=sandbox, who=driver.who, since=since)
+
+
+def asleep(sandbox: str) -> Answer:
+    message = f"Sandbox {sandbox} sleeps, and this request asks not to wake it. Ask without `quiet`, or resume it."
+    return _error(409, "asleep", message, sandbox=sandbox)
+
+
+def link_ended() -> Answer:
+    return _error(401, "link_ended", "This link opens nothing: it was revoked, has expired, or never was. Ask for a new one.")
+
+
+def upgrade_required() -> Answer:
+    message = "A screen is opened as a WebSocket: GET /desktop/rfb?link=<token> with `Upgrade: websocket`."
+    answer = _error(426, "upgrade_required", message)
+    return replace(answer, fields=((b"Upgrade", b"websocket"),))
+
+
 def too_many_unknown(retry_after_s: int) -> Answer:
     message = "Too many file URLs with unknown signatures are being tried. Try again in a moment, or send E2b-Sandbox-Id."
     return _json(429, {"code": 429, "message": message}, (b"Retry-After", b"%d" % retry_after_s))
@@ -209,6 +233,11 @@ def _status_of(error: RoostError) -> int:
             return 501
         case _:
             return 500
+
+
+def _error(status: int, code: str, message: str, **facts: object) -> Answer:
+    """In the shape of Roost's own API."""
+    return _json(status, {"error": {**facts, "code": code, "message": message}})
 
 
 def _json(status: int, body: dict[str, object], *fields: tuple[bytes, bytes]) -> Answer:

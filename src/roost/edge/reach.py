@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio
 
-from roost.domain.errors import RoostError, SandboxNotFound
+from roost.contracts.routes import Route
+from roost.domain.errors import Conflict, Fault, RoostError, SandboxNotFound
+from roost.domain.ids import SandboxId
 from roost.edge import pages
 from roost.edge.head import RequestHead
 from roost.edge.pages import Answer
@@ -23,23 +26,34 @@ class Caller(Protocol):
 
     def reached(self, upstream: Upstream) -> None: ...
 
-    def refuse(self, answer: Answer) -> None: ...
+    def unreached(self, error: RoostError) -> None: ...
+
+
+class Asleep(Conflict):
+    def __init__(self, sandbox: str) -> None:
+        super().__init__("asleep", f"Sandbox {sandbox} sleeps.", sandbox=sandbox)
+
+
+Dial = Callable[[Route], Awaitable[Upstream]]
 
 
 class Reach:
-    __slots__ = ("_board", "_caller", "_dialing", "_head", "_scope", "_target")
+    """`why` is what a sleeping sandbox is told it was woken for; None: it is to sleep on."""
 
-    def __init__(self, board: Switchboard, caller: Caller, head: RequestHead, target: Target) -> None:
+    __slots__ = ("_board", "_caller", "_dial", "_dialing", "_sandbox", "_scope", "_why")
+
+    def __init__(self, board: Switchboard, caller: Caller, sandbox: SandboxId, why: str | None, dial: Dial) -> None:
         self._board = board
         self._caller = caller
-        self._head = head
-        self._target = target
+        self._sandbox = sandbox
+        self._why = why
+        self._dial = dial
         self._scope = anyio.CancelScope()
         self._dialing: anyio.CancelScope | None = None
 
     def start(self) -> None:
-        if not self._board.spawn(self._run, f"reach {self._target.sandbox}:{self._target.port}"):
-            self._caller.refuse(pages.fault(self._target.sandbox))
+        if not self._board.spawn(self._run, f"reach {self._sandbox}: {self._why or 'quietly'}"):
+            self._caller.unreached(_broken(self._sandbox))
 
     def reconsider(self) -> None:
         """The route changed: a connection that is being dialled leads nowhere now."""
@@ -50,19 +64,14 @@ class Reach:
         self._scope.cancel()
 
     async def _run(self) -> None:
-        sandbox, port = self._target.sandbox, self._target.port
         with self._scope:
             try:
                 upstream = await self._reach()
-            except PortClosed:
-                answer = pages.port_closed(sandbox, port, self._head)
-            except Unreachable:
-                answer = pages.no_answer(sandbox, port, self._head, f"port {port} cannot be reached")
             except RoostError as error:
-                answer = pages.wake_failed(sandbox, self._head, error)
+                failure = error
             except Exception:
-                log.exception("a request for port %d of sandbox %s failed", port, sandbox)
-                answer = pages.fault(sandbox)
+                log.exception("sandbox %s could not be reached (%s)", self._sandbox, self._why)
+                failure = _broken(self._sandbox)
             else:
                 if self._scope.cancel_called:
                     upstream.abort()
@@ -70,20 +79,22 @@ class Reach:
                     self._caller.reached(upstream)
                 return
             if not self._scope.cancel_called:
-                self._caller.refuse(answer)
+                self._caller.unreached(failure)
 
     async def _reach(self) -> Upstream:
         """A connection to the sandbox as it runs now. If it falls asleep while it is dialled, it is woken and dialled again."""
-        sandbox = self._target.sandbox
+        sandbox = self._sandbox
         while True:
             route = self._board.routes.locate(sandbox)
             if route is None or (route.address is None and not route.wakes):
                 raise SandboxNotFound(sandbox)
             if route.address is None:
-                route = await self._board.waker.wake(sandbox, self._why())
+                if self._why is None:
+                    raise Asleep(sandbox)
+                route = await self._board.waker.wake(sandbox, self._why)
             upstream: Upstream | None = None
             with anyio.CancelScope() as self._dialing:
-                upstream = await self._board.lines.dial(route, self._target.port)
+                upstream = await self._dial(route)
             self._dialing = None
             if upstream is None:
                 continue
@@ -92,6 +103,27 @@ class Reach:
                 return upstream
             upstream.abort()
 
-    def _why(self) -> str:
-        method, path = self._head.method.decode(), self._head.target.partition(b"?")[0][:200].decode("latin-1")
-        return f"{method} {path} on port {self._target.port}"
+
+def reason_of(head: RequestHead, target: Target) -> str:
+    """Why a sandbox is woken for this request."""
+    method, path = head.method.decode(), head.target.partition(b"?")[0][:200].decode("latin-1")
+    return f"{method} {path} on port {target.port}"
+
+
+def answer_to(error: RoostError, head: RequestHead, target: Target) -> Answer:
+    """What a request is told whose sandbox was not reached."""
+    match error:
+        case PortClosed():
+            return pages.port_closed(target.sandbox, target.port, head)
+        case Asleep():
+            return pages.asleep(target.sandbox)
+        case Unreachable():
+            return pages.no_answer(target.sandbox, target.port, head, f"port {target.port} cannot be reached")
+        case Fault(code="edge_broke"):
+            return pages.fault(target.sandbox)
+        case _:
+            return pages.wake_failed(target.sandbox, head, error)
+
+
+def _broken(sandbox: SandboxId) -> Fault:
+    return Fault("edge_broke", f"The server made a mistake while it reached for sandbox {sandbox}. Its log says what.")

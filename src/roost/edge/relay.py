@@ -7,14 +7,15 @@ bodies are only followed as far as is needed to find their end.
 from __future__ import annotations
 
 from roost.contracts.routes import Route
-from roost.domain.errors import Invalid, Unavailable
+from roost.domain.errors import Invalid, RoostError, Unavailable
 from roost.domain.sandbox import Ingress
 from roost.edge import pages
 from roost.edge.body import Body, OpenBody
-from roost.edge.head import RESPONSE_HEAD_END, RequestHead, ResponseHead, parse_response, render_request, render_response
+from roost.edge.head import RESPONSE_HEAD_END, ResponseHead, parse_response, render_request, render_response
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import Answer
-from roost.edge.reach import Reach
+from roost.edge.permits import Permit
+from roost.edge.reach import Reach, answer_to, reason_of
 from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Client
@@ -39,6 +40,8 @@ class Exchange:
         "_head",
         "_mask_host",
         "_parked",
+        "_permit",
+        "_quiet",
         "_reach",
         "_response",
         "_reused",
@@ -50,10 +53,12 @@ class Exchange:
         "_wakes",
     )
 
-    def __init__(self, board: Switchboard, client: Client, head: RequestHead, target: Target, ingress: Ingress) -> None:
+    def __init__(self, board: Switchboard, client: Client, permit: Permit, target: Target, ingress: Ingress) -> None:
         self._board = board
         self._client = client
-        self._head = head
+        self._permit = permit
+        self._quiet = permit.is_quiet
+        self._head = head = permit.head
         self._target = target
         self._account = board.ledger.account(target.sandbox)
         # The agent's only other upgrade is its node's alone.
@@ -82,8 +87,7 @@ class Exchange:
     def begin(self, route: Route | None) -> None:
         """Sends the request, which was admitted, off by its route; None: the sandbox must be woken first."""
         self._board.join(self._target.sandbox, self)
-        self._account.open_connections += 1
-        self._account.requests += 1
+        self._account.began(quiet=self._quiet)
         upstream = self._board.lines.take_idle(route, self._target.port) if route is not None else None
         if upstream is None:
             self._open()
@@ -93,13 +97,21 @@ class Exchange:
 
     def _open(self) -> None:
         self._client.hold()
-        self._reach = Reach(self._board, self, self._head, self._target)
+        port, why = self._target.port, None if self._quiet else reason_of(self._head, self._target)
+        self._reach = Reach(self._board, self, self._target.sandbox, why, lambda route: self._board.lines.dial(route, port))
         self._reach.start()
 
     def reached(self, upstream: Upstream) -> None:
         self._reach = None
         self._reused = False
-        self._attach(upstream)
+        route = self._board.routes.locate(self._target.sandbox)
+        if route is not None and not self._obeys(route):
+            upstream.abort()
+        else:
+            self._attach(upstream)
+
+    def unreached(self, error: RoostError) -> None:
+        self.refuse(answer_to(error, self._head, self._target))
 
     def _attach(self, upstream: Upstream) -> None:
         self._upstream = upstream
@@ -108,7 +120,7 @@ class Exchange:
             upstream.pause_reading()
         head = render_request(self._head, self._client.peer, self._upgrade, self._mask_host)
         upstream.write(head)
-        self._account.received(len(head))
+        self._account.received(len(head), quiet=self._quiet)
         self._client.release()
 
     # From the client
@@ -120,7 +132,7 @@ class Exchange:
             self._wake_if_needed()
         elif self._upstream is not None:
             self._upstream.write(data)
-            self._account.received(len(data))
+            self._account.received(len(data), quiet=self._quiet)
 
     def client_body_end(self) -> None:
         if self._answered:
@@ -167,7 +179,7 @@ class Exchange:
     # From the sandbox
 
     def upstream_data(self, data: bytes) -> None:
-        self._account.sent(len(data))
+        self._account.sent(len(data), quiet=self._quiet)
         if self._tunnel:
             self._client.write(data)
         elif self._body is None:
@@ -287,17 +299,19 @@ class Exchange:
         return bool(self._parked) or self._upstream.has_unacknowledged()
 
     def park(self, route: Route) -> None:
+        if not self._obeys(route):
+            return
         if self._reach is not None:
             self._reach.reconsider()
         if self._upstream is None or self._ended:
             return
-        self._wakes = route.wakes
+        self._wakes = route.wakes and not self._quiet
         self._asleep = True
         if self.waits_for_wake:
             self._wake_if_needed()
 
     def unpark(self, route: Route) -> None:
-        if self._upstream is None:
+        if not self._obeys(route) or self._upstream is None:
             return
         if self._upstream.address != route.address:
             self.cut()  # it woke up elsewhere: the connection leads nowhere
@@ -309,6 +323,18 @@ class Exchange:
         for data in parked:
             self.client_data(data)
         self._client.release()
+
+    def _obeys(self, route: Route) -> bool:
+        """False when the route ended what was permitted: then the request is answered here, or cut."""
+        begun = self._response is not None
+        objection = self._permit.objection(route, self._board.clock.now(), begun=begun)
+        if objection is None or self._ended:
+            return True
+        if begun:
+            self.cut()
+        else:
+            self.refuse(objection)
+        return False
 
     def bury(self) -> None:
         if self._reach is not None:

@@ -57,13 +57,14 @@ class Receiver(Protocol):
 
 
 class Upstream(asyncio.Protocol):
-    __slots__ = ("_limits", "_reading", "_transport", "address", "incarnation", "port", "receiver", "sandbox")
+    __slots__ = ("_limits", "_reading", "_transport", "address", "early", "incarnation", "port", "receiver", "sandbox")
 
     def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: Limits) -> None:
         self.sandbox = sandbox
         self.incarnation = incarnation
         self.port = port
         self.address = address
+        self.early = b""  # said before it was asked, through the bridge
         self.receiver: Receiver | None = None
         self._limits = limits
         self._transport: asyncio.Transport | None = None
@@ -169,16 +170,18 @@ class Upstream(asyncio.Protocol):
 class BridgeHandshake:
     """Asks the agent to join this connection to a port on the sandbox's own loopback."""
 
-    __slots__ = ("_answer", "_buffer", "_upstream")
+    __slots__ = ("_answer", "_buffer", "_speaks_first", "_upstream")
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, *, speaks_first: bool = False) -> None:
         self._upstream = upstream
+        self._speaks_first = speaks_first
         self._buffer = b""
         self._answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         upstream.receiver = self
 
     async def join(self) -> None:
-        """The upstream is a raw connection to the port. Raises PortClosed, Unreachable."""
+        """The upstream is a raw connection to the port. One that speaks first is not read any further until its receiver resumes
+        it; what it said already is in `early`. Raises PortClosed, Unreachable."""
         upstream = self._upstream
         upstream.write(
             b"GET /roost/bridge?port=%d HTTP/1.1\r\nHost: %b\r\nConnection: Upgrade\r\nUpgrade: roost-bridge\r\n\r\n"
@@ -206,7 +209,10 @@ class BridgeHandshake:
         except Unavailable as error:
             self._answer.set_exception(error)
             return
-        if status == 101 and end.end() < len(self._buffer):
+        if status == 101 and self._speaks_first:
+            self._upstream.pause_reading()
+            self._upstream.early = self._buffer[end.end() :]
+        elif status == 101 and end.end() < len(self._buffer):
             # An HTTP service speaks when it is spoken to: these bytes would be taken for the answer to a request not yet sent.
             self._answer.set_exception(
                 Unreachable(self._upstream.sandbox, self._upstream.port, "the program behind it speaks before it is asked")

@@ -93,6 +93,14 @@ class Captures:
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, frozen_s)
 
+    async def find(self, order: CaptureOrder) -> Captured | None:
+        """What the order made when it was carried out before: its manifest is there."""
+        paths = self._containers.volume.snapshot(order.snapshot)
+        if not await to_thread.run_sync(paths.manifest.exists):
+            return None
+        manifest = await to_thread.run_sync(self._containers.load, order.snapshot)
+        return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, 0.0)
+
     async def capture_disk(self, steps: Steps, source: Source, order: CaptureOrder) -> Captured:
         """A disk snapshot of a container that has no process any more."""
         container = source.container

@@ -26,10 +26,23 @@ import structlog
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from roost.domain.egress import Egress, may_ask
 from roost.domain.errors import Fault
+from roost.node.dns_wire import (
+    FORMAT_ERROR,
+    HTTPS,
+    REFUSED,
+    SERVER_FAILED,
+    SERVICE,
+    answers,
+    failure,
+    is_helpful,
+    is_query,
+    question_name,
+    question_type,
+)
 
 DNS_PORT = 53
-HEADER_BYTES = 12
 LARGEST_MESSAGE_BYTES = 65535
 ATTEMPT_TIMEOUT_S = 2.0
 ROUNDS = 2  # over all resolvers: a lost packet is no reason to fail
@@ -38,11 +51,6 @@ IDLE_CONNECTION_S = 10.0
 ACCEPT_AGAIN_S = 1.0  # when the process has run out of file descriptors
 IN_FLIGHT_OF_SLOT = 64
 IN_FLIGHT = 2048
-
-_RESPONSE, _RECURSION_AVAILABLE = 0x8000, 0x0080
-_OPCODE, _RECURSION_DESIRED = 0x7800, 0x0100
-_RCODE = 0x000F
-_FORMAT_ERROR, _SERVER_FAILED, _REFUSED = 1, 2, 5
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +65,8 @@ Resolvers = Callable[[], Sequence[Resolver]]
 SlotOf = Callable[[str], int | None]
 QuerySeen = Callable[[int, str], None]
 """Told the slot and the name of every question. Must not raise or block."""
+EgressOf = Callable[[int], Egress | None]
+"""What the sandbox in a slot may reach, if it is known: which names it may ask for, and whom."""
 
 
 class ResolvConf:
@@ -94,31 +104,6 @@ def parse_resolv_conf(text: str) -> tuple[Resolver, ...]:
     return tuple(found)
 
 
-def question_name(message: bytes) -> str | None:
-    """The name a query asks for, lowercase, without the last dot; None if it is not one well-formed question."""
-    if len(message) < HEADER_BYTES or struct.unpack_from(">H", message, 4)[0] != 1:
-        return None
-    labels: list[str] = []
-    at = HEADER_BYTES
-    while at < len(message):
-        length = message[at]
-        if length == 0:
-            return ".".join(labels) if at + 5 <= len(message) and at - HEADER_BYTES < 255 else None
-        if length > 63 or at + 1 + length > len(message):
-            return None
-        labels.append(message[at + 1 : at + 1 + length].decode("ascii", "backslashreplace").lower())
-        at += 1 + length
-    return None
-
-
-def failure(query: bytes, code: int) -> bytes:
-    """The answer that says no: same id and question, nothing else."""
-    flags = struct.unpack_from(">H", query, 2)[0]
-    flags = _RESPONSE | (flags & (_OPCODE | _RECURSION_DESIRED)) | _RECURSION_AVAILABLE | code
-    question = _question(query) if question_name(query) is not None else b""
-    return query[:2] + struct.pack(">HHHHH", flags, 1 if question else 0, 0, 0, 0) + question
-
-
 class Forwarder:
     """Serves DNS at one address, by UDP and TCP, to those whose address `slot_of` knows; others get no answer."""
 
@@ -128,12 +113,14 @@ class Forwarder:
         listen: tuple[str, int],
         resolvers: Resolvers,
         slot_of: SlotOf,
+        egress_of: EgressOf = lambda _: None,
         on_query: QuerySeen | None = None,
         attempt_timeout_s: float = ATTEMPT_TIMEOUT_S,
     ) -> None:
         self._listen = listen
         self._resolvers = resolvers
         self._slot_of = slot_of
+        self._egress_of = egress_of
         self._on_query = on_query
         self._attempt_timeout_s = attempt_timeout_s
         self._in_flight: Counter[int] = Counter()
@@ -166,10 +153,10 @@ class Forwarder:
             except OSError:
                 continue  # nothing there after all, or an answer of ours that could not be delivered
             slot = self._slot_of(source[0])
-            if slot is None or not _is_query(query):
+            if slot is None or not is_query(query):
                 continue
             if self._is_full(slot):
-                _send(datagrams, failure(query, _SERVER_FAILED), source)
+                _send(datagrams, failure(query, SERVER_FAILED), source)
             else:
                 tasks.start_soon(self._answer_datagram, datagrams, query, slot, source)
 
@@ -199,7 +186,7 @@ class Forwarder:
             while True:
                 with anyio.fail_after(IDLE_CONNECTION_S):
                     query = await _read_message(incoming)
-                if not _is_query(query):
+                if not is_query(query):
                     return
                 answer = await self._answer(query, slot, ask_by_stream)
                 with anyio.fail_after(IDLE_CONNECTION_S):
@@ -210,32 +197,18 @@ class Forwarder:
     async def _answer(self, query: bytes, slot: int, ask: Ask) -> bytes:
         name = question_name(query)
         if name is None:
-            return failure(query, _FORMAT_ERROR)
+            return failure(query, FORMAT_ERROR)
         if self._on_query is not None:
             self._on_query(slot, name)
-        asked = secrets.token_bytes(2) + query[2:]
-        answer: bytes | None = None
-        with anyio.move_on_after(ANSWER_TIMEOUT_S):
-            answer = await self._ask_in_turn(asked, ask)
-        return failure(query, _SERVER_FAILED) if answer is None else query[:2] + answer[2:]
-
-    async def _ask_in_turn(self, asked: bytes, ask: Ask) -> bytes | None:
-        """The first answer that is one. A resolver that fails or refuses is heard only if no other says better."""
-        second_best: bytes | None = None
-        resolvers = self._resolvers()
-        for _ in range(ROUNDS):
-            for resolver in resolvers:
-                with anyio.move_on_after(self._attempt_timeout_s):
-                    try:
-                        answer = await ask(resolver, asked)
-                    except (OSError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
-                        continue
-                    if struct.unpack_from(">H", answer, 2)[0] & _RCODE not in (_SERVER_FAILED, _REFUSED):
-                        return answer
-                    second_best = answer
-            if second_best is not None:
-                break
-        return second_best
+        egress = self._egress_of(slot)
+        if egress is not None:
+            if not may_ask(egress, name):
+                return failure(query, REFUSED)
+            if egress.gated and question_type(query) in (SERVICE, HTTPS):
+                return failure(query, 0)  # they would have the guest hide the name it wants from the gate
+        resolvers = resolvers_for(egress, self._resolvers)
+        answer = await ask_in_turn(resolvers, secrets.token_bytes(2) + query[2:], ask, self._attempt_timeout_s)
+        return failure(query, SERVER_FAILED) if answer is None else query[:2] + answer[2:]
 
     def _is_full(self, slot: int) -> bool:
         return self._in_flight[slot] >= IN_FLIGHT_OF_SLOT or self._in_flight.total() >= IN_FLIGHT
@@ -254,6 +227,31 @@ class Forwarder:
 Ask = Callable[[Resolver, bytes], Awaitable[bytes]]
 
 
+def resolvers_for(egress: Egress | None, otherwise: Resolvers) -> Sequence[Resolver]:
+    """Those that the sandbox's owner named, else the host's."""
+    return [Resolver(server) for server in egress.dns] if egress is not None and egress.dns else otherwise()
+
+
+async def ask_in_turn(resolvers: Sequence[Resolver], asked: bytes, ask: Ask, attempt_timeout_s: float) -> bytes | None:
+    """The first answer that is one, None if there is none in time. A resolver that fails or refuses is heard only if no
+    other says better."""
+    second_best: bytes | None = None
+    with anyio.move_on_after(ANSWER_TIMEOUT_S):
+        for _ in range(ROUNDS):
+            for resolver in resolvers:
+                with anyio.move_on_after(attempt_timeout_s):
+                    try:
+                        answer = await ask(resolver, asked)
+                    except (OSError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+                        continue
+                    if is_helpful(answer):
+                        return answer
+                    second_best = answer
+            if second_best is not None:
+                break
+    return second_best
+
+
 async def ask_by_datagram(resolver: Resolver, asked: bytes) -> bytes:
     """The resolver's answer by UDP. Raises OSError when nobody listens there; waits for ever when nobody answers."""
     with socket.socket(_family(resolver), socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sock:
@@ -262,7 +260,7 @@ async def ask_by_datagram(resolver: Resolver, asked: bytes) -> bytes:
         while True:
             await anyio.wait_readable(sock)
             answer = sock.recv(LARGEST_MESSAGE_BYTES)
-            if _answers(asked, answer):
+            if answers(asked, answer):
                 return answer
 
 
@@ -273,7 +271,7 @@ async def ask_by_stream(resolver: Resolver, asked: bytes) -> bytes:
         incoming = BufferedByteReceiveStream(stream)
         while True:
             answer = await _read_message(incoming)
-            if _answers(asked, answer):
+            if answers(asked, answer):
                 return answer
 
 
@@ -315,26 +313,6 @@ def _send(datagrams: socket.socket, answer: bytes, to: tuple[str, int]) -> None:
     except OSError as error:
         # Datagrams may be lost, and the guest asks again; one that never gets through is worth a look.
         log.debug("a DNS answer could not be sent", to=to[0], reason=os.strerror(error.errno or 0))
-
-
-def _is_query(message: bytes) -> bool:
-    return len(message) >= HEADER_BYTES and not struct.unpack_from(">H", message, 2)[0] & _RESPONSE
-
-
-def _answers(asked: bytes, answer: bytes) -> bool:
-    """Whether this is the answer to what was asked: same id, and the same question if it repeats one."""
-    if len(answer) < HEADER_BYTES or answer[:2] != asked[:2] or _is_query(answer):
-        return False
-    repeated = struct.unpack_from(">H", answer, 4)[0]
-    return repeated == 0 or (question_name(answer) == question_name(asked) and _question(answer)[-4:] == _question(asked)[-4:])
-
-
-def _question(message: bytes) -> bytes:
-    """The bytes of the one question of a well-formed message."""
-    at = HEADER_BYTES
-    while message[at]:
-        at += 1 + message[at]
-    return message[HEADER_BYTES : at + 5]
 
 
 def _family(resolver: Resolver) -> socket.AddressFamily:

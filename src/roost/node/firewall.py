@@ -1,10 +1,11 @@
 """The packet filters of a node, as nftables text, and the one call that makes them so.
 
-Two rulesets. **The host's**, one table for each instance: nothing from a slot reaches the host but DNS and answers, no
+Two rulesets. **The host's**, one table for each instance: nothing from a slot reaches the host but DNS, its door and answers, no
 slot reaches another, what goes out is masqueraded. It matches interfaces by prefix, so that neither its size nor the
 cost of a packet depends on the number of slots. **A slot's**, in its router namespace: the way in (everything for the
-slot's address goes to the guest), the way out, and the sandbox's egress policy in a chain of its own that can be
-swapped while packets flow.
+slot's address goes to the guest), the way out, and the sandbox's egress policy in chains of its own that can be
+swapped while packets flow. A policy that the kernel alone cannot carry out sends connections to the slot's gate
+(`node.gate`), which listens in the same namespace.
 
 Refused connections are answered (reset, port unreachable) rather than dropped: a program inside fails at once and says
 so.
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 
 from roost.domain.address import GATEWAY_ADDRESS, GUEST_ADDRESS, SlotPlan, link_prefix
 from roost.domain.egress import NEVER, Egress
@@ -22,21 +24,33 @@ from roost.domain.errors import Fault
 
 LARGEST_CONNECTION_COUNT = 8192  # of one sandbox, outwards: the host's connection table is shared by all
 LARGEST_NAME_RATE = 300  # packets a second of one sandbox to the forwarder, which is one process for all of them
+LARGEST_DOOR_COUNT = 32  # connections of one sandbox to the door
 SLOT_TABLE = "roost"
 
+_WEB = "{ 80, 443 }"
+_FROM_GUEST = f'iifname "lan" ip saddr {GUEST_ADDRESS}'
+_DETOUR = f"add chain ip {SLOT_TABLE} detour {{ type nat hook prerouting priority dstnat - 1; policy accept; }}"
 _REFUSE = """\
         meta l4proto tcp counter reject with tcp reset
         counter reject with icmp port-unreachable"""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where the node serves its guests: DNS, and the door. At no other port of the host is anything for them."""
+
+    address: IPv4Address
+    dns_port: int
+    door_port: int
 
 
 def host_table(instance: str) -> str:
     return f"roost_{instance}"
 
 
-def render_host(instance: str, network: IPv4Network, dns: tuple[IPv4Address, int]) -> str:
-    """The host's table, replacing the one there may be in one step. `dns` is where the forwarder listens."""
+def render_host(instance: str, network: IPv4Network, desk: Desk) -> str:
+    """The host's table, replacing the one there may be in one step."""
     table, slots = host_table(instance), f'"{link_prefix(instance)}*"'
-    address, port = dns
     return f"""\
 table ip {table}
 delete table ip {table}
@@ -52,7 +66,8 @@ table ip {table} {{
     chain from_slot {{
         ip saddr != {network} counter drop
         ct state established,related accept
-        ip daddr {address} meta l4proto {{ tcp, udp }} th dport {port} accept
+        ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept
+        ip daddr {desk.address} tcp dport {desk.door_port} accept
         fib daddr type != unicast goto refuse
         ip daddr @never goto refuse
     }}
@@ -86,9 +101,9 @@ def render_host_removal(instance: str) -> str:
     return f"table ip {table}\ndelete table ip {table}\n"
 
 
-def render_slot(plan: SlotPlan, dns: tuple[IPv4Address, int], egress: Egress) -> str:
+def render_slot(plan: SlotPlan, desk: Desk, egress: Egress) -> str:
     """Everything in the router namespace of a new slot."""
-    address, port = dns
+    names = f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port}"
     return f"""\
 table ip {SLOT_TABLE} {{
     set never {{
@@ -101,10 +116,15 @@ table ip {SLOT_TABLE} {{
     }}
     chain egress {{
     }}
+    chain door {{
+        ct state new ct count over {LARGEST_DOOR_COUNT} goto refuse
+        accept
+    }}
     chain from_guest {{
         ip saddr != {GUEST_ADDRESS} counter drop
         ct direction reply accept
-        ip daddr {address} limit rate over {LARGEST_NAME_RATE}/second burst {LARGEST_NAME_RATE} packets counter drop
+        {names} limit rate over {LARGEST_NAME_RATE}/second burst {LARGEST_NAME_RATE} packets counter drop
+        ip daddr {desk.address} tcp dport {desk.door_port} goto door
         ct state new ct count over {LARGEST_CONNECTION_COUNT} goto refuse
         goto egress
     }}
@@ -123,8 +143,9 @@ table ip {SLOT_TABLE} {{
     chain prerouting {{
         type nat hook prerouting priority dstnat
         policy accept
-        iifname "lan" ip daddr {GATEWAY_ADDRESS} udp dport 53 dnat to {address}:{port}
-        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 53 dnat to {address}:{port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} udp dport 53 dnat to {desk.address}:{desk.dns_port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 53 dnat to {desk.address}:{desk.dns_port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 80 dnat to {desk.address}:{desk.door_port}
         iifname "wan" ip daddr {plan.router_address} dnat to {GUEST_ADDRESS}
     }}
     chain postrouting {{
@@ -133,25 +154,70 @@ table ip {SLOT_TABLE} {{
         oifname "wan" snat to {plan.router_address}
     }}
 }}
-{render_egress(dns, egress)}"""
+{render_egress(desk, egress)}"""
 
 
-def render_egress(dns: tuple[IPv4Address, int], egress: Egress) -> str:
-    """The egress chain of a slot, replaced in one step. It sees every packet of an outgoing connection, not the first
-    alone, so that a policy that closes something closes it for connections that are open already.
+def render_egress(desk: Desk, egress: Egress, gate_port: int | None = None) -> str:
+    """The egress policy of a slot, replaced in one step. Its chain sees every packet of an outgoing connection, not the
+    first alone, so that a policy that closes something closes it for connections that are open already.
+
+    A policy that is `gated` needs the port of its gate: what has to be looked into is sent there. Other policies have
+    no chain for it at all.
     """
-    address, port = dns
+    assert egress.gated == (gate_port is not None), "a gate is open if and only if the policy needs one"
+    lines = [f"flush chain ip {SLOT_TABLE} egress", f"flush chain ip {SLOT_TABLE} input", _DETOUR]
+    lines += [f"add rule ip {SLOT_TABLE} egress {rule}" for rule in _egress_rules(desk, egress)]
+    if gate_port is None:
+        lines.append(f"delete chain ip {SLOT_TABLE} detour")
+    else:
+        lines.append(f"flush chain ip {SLOT_TABLE} detour")
+        lines += [f"add rule ip {SLOT_TABLE} detour {rule}" for rule in _detour_rules(egress, gate_port)]
+        lines.append(f"add rule ip {SLOT_TABLE} input {_FROM_GUEST} ct status dnat tcp dport {gate_port} accept")
+        lines.append(f'add rule ip {SLOT_TABLE} input iifname "wan" ct state established,related accept')
+    return "\n".join(lines) + "\n"
+
+
+def _egress_rules(desk: Desk, egress: Egress) -> list[str]:
     rules: list[str] = []
     if egress.names:
-        rules.append(f"ip daddr {address} meta l4proto {{ tcp, udp }} th dport {port} accept")
+        rules.append(f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept")
     rules.append("ip daddr @never goto refuse")
-    if egress.allowed:
-        rules.append(f"ip daddr {{ {_listed(egress.allowed)} }} accept")
+    if egress.proxy is not None:
+        rules.append("meta l4proto tcp goto refuse")  # what is left of connections that began without the proxy
+    elif egress.adds_headers:
+        rules.append(f"tcp dport {_WEB} goto refuse")  # and of those that began without the rules
+        rules.append("udp dport 443 goto refuse")  # nobody can read HTTP/3 in passing: its clients come by TCP then
+    if direct := _direct(egress):
+        rules.append(f"ip daddr {{ {_listed(direct)} }} accept")
     if egress.denied:
         rules.append(f"ip daddr {{ {_listed(egress.denied)} }} goto refuse")
     rules.append("accept" if egress.internet else "goto refuse")
-    added = "".join(f"add rule ip {SLOT_TABLE} egress {rule}\n" for rule in rules)
-    return f"flush chain ip {SLOT_TABLE} egress\n{added}"
+    return rules
+
+
+def _detour_rules(egress: Egress, gate_port: int) -> list[str]:
+    """What goes to the gate; the rest takes the straight way, where the egress chain refuses what is closed."""
+    to_gate = f"meta l4proto tcp redirect to :{gate_port}"
+    rules = [
+        'iifname != "lan" return',
+        f"ip daddr {GATEWAY_ADDRESS} return",
+        "ip daddr @never return",
+    ]
+    if egress.proxy is not None:
+        return [*rules, to_gate]
+    if egress.adds_headers:
+        rules.append(f"tcp dport {_WEB} {to_gate}")
+    if direct := _direct(egress):
+        rules.append(f"ip daddr {{ {_listed(direct)} }} return")
+    if egress.hosts:
+        rules.append(to_gate)
+    return rules
+
+
+def _direct(egress: Egress) -> tuple[IPv4Network, ...]:
+    """What is reached whatever else is closed: what is allowed by address, and where only names are, who is asked for them."""
+    servers = (IPv4Network(server) for server in egress.dns or ()) if egress.hosts else ()
+    return tuple(collapse_addresses([*egress.allowed, *servers]))
 
 
 def apply(ruleset: str, *, to: str) -> None:

@@ -69,6 +69,13 @@ def memory_free_bytes() -> int:
     return 0
 
 
+def memory_total_bytes() -> int:
+    for line in _text(Path("/proc/meminfo")).splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
 def disk_space(volume: Path) -> tuple[int, int]:
     """Free and total bytes of the volume, bounded by what the disk under a sparse loop file really has."""
     inside = os.statvfs(volume)

@@ -14,7 +14,7 @@ from roost.domain.node import NodeReport, Presence, Usage
 from roost.node.containers import Container, Containers
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import HAS_PROCESS, Phase
-from roost.node.meter import disk_space, memory_free_bytes
+from roost.node.meter import disk_space, memory_free_bytes, memory_total_bytes
 
 
 class Reporting:
@@ -22,6 +22,7 @@ class Reporting:
         self._containers = containers
         self._holdings = holdings
         self._now = now
+        self._began_at = now()
 
     async def report(self, node: NodeId, warm: Mapping[SnapshotId, int]) -> NodeReport:
         present = [await self._presence(sandbox, held) for sandbox, held in list(self._holdings.items())]
@@ -35,6 +36,11 @@ class Reporting:
             disk_free_bytes=free,
             disk_total_bytes=total,
             warm=warm,
+            load=os.getloadavg(),
+            cpus=os.cpu_count() or 1,
+            memory_total_bytes=memory_total_bytes(),
+            slots=self._containers.slots.counts(),
+            uptime_s=self._now() - self._began_at,
         )
 
     def _manifests(self) -> frozenset[SnapshotId]:

@@ -29,7 +29,6 @@ from roost.domain.node import (
     CreateOrder,
     Departure,
     EgressOrder,
-    Identity,
     KillOrder,
     NodeReport,
     Placed,
@@ -39,15 +38,17 @@ from roost.node import inventory, subvolumes
 from roost.node.adoption import Adoption
 from roost.node.captures import Captures
 from roost.node.containers import Clone, Container, Containers, discard_snapshot
+from roost.node.door import Door
+from roost.node.ends import Ends
 from roost.node.holdings import Held, Holdings
 from roost.node.imports import import_root
-from roost.node.inventory import Journal, Phase
+from roost.node.introductions import Introductions
+from roost.node.inventory import Phase
 from roost.node.pool import Busy, Pool
 from roost.node.reporting import Reporting
 from roost.node.slots import Slot
 from roost.node.steps import CrashPoint, Steps, never
 
-_BOOT_LIMIT_S = 60.0
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
 
 log = structlog.get_logger(__name__)
@@ -60,17 +61,20 @@ class NodeService:
     ) -> None:  # fmt: skip
         self._id = id
         self._containers = containers
-        self._guest = guest
         self._now = now
         self._tasks = tasks
         self._crash_point = crash_point
         self._busy = Busy()
         self._pool = Pool(containers=containers, busy=self._busy)
         self._captures = Captures(containers=containers, guest=guest, now=now)
+        self._introductions = Introductions(guest=guest, slots=containers.slots)
         self._holdings = Holdings(containers=containers, tasks=tasks)
+        self.door = Door(slots=containers.slots, holdings=self._holdings)
         self._reporting = Reporting(containers=containers, holdings=self._holdings, now=now)
-        self._parked: dict[SandboxId, None] = {}  # those asleep whose slot is kept, the longest kept first
-        self._parked_limit = parked_limit
+        self._ends = Ends(
+            containers=containers, holdings=self._holdings, captures=self._captures, guest=guest, tasks=tasks,
+            order=self._order, crash_point=crash_point, parked_limit=parked_limit,
+        )  # fmt: skip
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
         self._importing = anyio.Lock()
 
@@ -87,7 +91,7 @@ class NodeService:
         for each in adopted:
             self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size)
             if each.container.journal.phase is Phase.ASLEEP:
-                self._park(each.sandbox)
+                self._ends.park(each.sandbox)
         self._tasks.start_soon(self._pool.run)
 
     async def close(self) -> bool:
@@ -111,7 +115,7 @@ class NodeService:
 
     async def pause(self, order: CaptureOrder) -> Captured:
         async with self._order(order.sandbox, "pause"):
-            if done := await self._already(order):
+            if done := await self._captures.find(order):
                 return done
             held = await self._capturable(order)
             if not held.alive:
@@ -128,7 +132,7 @@ class NodeService:
 
     async def snapshot(self, order: CaptureOrder) -> Captured:
         async with self._order(order.sandbox, "snapshot"):
-            if done := await self._already(order):
+            if done := await self._captures.find(order):
                 return done
             held = await self._capturable(order)
             if not held.alive:
@@ -141,7 +145,7 @@ class NodeService:
             self._crash_point("snapshot.done")
             return captured
 
-    async def kill(self, order: KillOrder) -> None:
+    async def kill(self, order: KillOrder) -> Captured | None:
         async with self._order(order.sandbox, "kill"):
             held = self._holdings.get(order.sandbox)
             if held is None:
@@ -149,15 +153,18 @@ class NodeService:
                     await to_thread.run_sync(
                         subvolumes.drop_group, self._containers.volume.home, subvolumes.quota_group(order.sandbox)
                     )
-                return
+                return await self._captures.find(order.keep) if order.keep else None
             if held.container.journal.incarnation > order.incarnation:
-                return
+                return None
+            kept: Captured | None = None
             with anyio.CancelScope(shield=True):
                 if order.asleep and held.container.slot is not None:
-                    await self._lay_down(order.sandbox, held)
+                    await self._ends.lay_down(order.sandbox, held)
                 else:
-                    await self._bury(order.sandbox, held)
+                    kept = await self._ends.keep_disk(held, order.keep) if order.keep else None
+                    await self._ends.bury(order.sandbox, held)
             self._crash_point("kill.done")
+            return kept
 
     async def set_egress(self, order: EgressOrder) -> None:
         async with self._order(order.sandbox, "egress"):
@@ -166,6 +173,7 @@ class NodeService:
                 return
             assert held.container.slot is not None
             await self._containers.slots.set_egress(held.container.slot, order.egress)
+            await self._introductions.explain(held.container.slot, order.egress)
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         paths = self._containers.volume.snapshot(snapshot)
@@ -205,7 +213,7 @@ class NodeService:
                 kept_slot = await self._make_way(steps, order)
                 container = await self._take_warm(steps, order) or await self._make(steps, order, kept_slot)
                 assert container.slot is not None
-                await self._introduce(container.slot, order)
+                await self._introductions.introduce(container.slot, order)
                 container = await self._containers.note(container, phase=Phase.RUNNING)
                 steps.keep()
             self._holdings.add(order.sandbox, container, alive=True, size=order.size)
@@ -229,7 +237,7 @@ class NodeService:
                 slot = None
         kept = slot
         if kept is not None:
-            await steps.do("kept slot", _nothing(), undo=lambda: self._lay_down_again(order, kept))
+            await steps.do("kept slot", _nothing(), undo=lambda: self._ends.lay_down_again(order, kept))
         return kept
 
     async def _take_warm(self, steps: Steps, order: CreateOrder | ResumeOrder) -> Container | None:
@@ -283,7 +291,7 @@ class NodeService:
     async def _clear(self, sandbox: SandboxId, held: Held, *, keep_root: bool) -> None:
         """An older incarnation's remains are gone, but for its slot and a root that is still wanted."""
         held.rest()
-        self._parked.pop(sandbox, None)
+        self._ends.unpark(sandbox)
         if keep_root:
             await self._containers.put_out(held.container.journal)
             held.container = await self._containers.note(replace(held.container, slot=None), slot=None)
@@ -302,24 +310,16 @@ class NodeService:
                 changes = {"phase": Phase.THAWING, "incarnation": order.incarnation, "snapshot": None}
                 held.container = await self._containers.note(held.container, **changes)
                 await held.stillness.thaw()
-            await self._introduce(slot, order)
+            await self._introductions.introduce(slot, order)
             with anyio.CancelScope(shield=True):
                 await self._note(held, phase=Phase.RUNNING)
         except SandboxLost:
             return False
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._lay_down(order.sandbox, held)  # asleep as before, at the same snapshot
+                await self._ends.lay_down(order.sandbox, held)  # asleep as before, at the same snapshot
             raise
         return True
-
-    async def _introduce(self, slot: Slot, order: CreateOrder | ResumeOrder) -> None:
-        identity: Identity = order.identity
-        if order.cold:
-            await self._guest.ready(slot.address, _BOOT_LIMIT_S)
-            await self._guest.init(slot.address, identity)
-        else:
-            await self._guest.after_restore(slot.address, identity)
 
     async def _placed(self, container: Container, order: CreateOrder | ResumeOrder) -> Placed:
         assert container.slot is not None
@@ -328,63 +328,6 @@ class NodeService:
             with contextlib.suppress(RoostError):
                 lost = (await to_thread.run_sync(self._containers.load, order.source)).processes
         return Placed(container.slot.address, order.cold, lost)
-
-    # Ends
-
-    async def _lay_down(self, sandbox: SandboxId, held: Held) -> None:
-        """Asleep: only the slot and a journal that says so are left."""
-        held.rest()
-        await self._containers.put_out(held.container.journal)
-        await to_thread.run_sync(subvolumes.delete, held.container.paths.root)
-        await self._note(held, phase=Phase.ASLEEP, snapshot=None)
-        self._park(sandbox)
-
-    def _park(self, sandbox: SandboxId) -> None:
-        """Its slot is kept, and the one that was kept longest let go when there are too many."""
-        self._parked.pop(sandbox, None)
-        self._parked[sandbox] = None
-        while len(self._parked) > self._parked_limit:
-            oldest = next(iter(self._parked))
-            del self._parked[oldest]
-            self._tasks.start_soon(self._let_slot_go, oldest)
-
-    async def _let_slot_go(self, sandbox: SandboxId) -> None:
-        """Nothing is left of a sleeper but its snapshot."""
-        try:
-            async with self._order(sandbox, "let slot go"):
-                held = self._holdings.get(sandbox)
-                if held is None or held.container.journal.phase is not Phase.ASLEEP or sandbox in self._parked:
-                    return
-                with anyio.CancelScope(shield=True):
-                    await self._containers.remove(held.container.paths, held.container.journal, release=held.container.slot)
-                    self._containers.meter.forget(sandbox)
-                    self._holdings.forget(sandbox)
-        except (RoostError, OSError) as error:
-            log.warning("a sleeper's slot could not be let go", sandbox=sandbox, error=str(error))
-
-    async def _lay_down_again(self, order: CreateOrder | ResumeOrder, slot: Slot) -> None:
-        """A resume failed: asleep as before, with its slot."""
-        paths = self._containers.volume.sandbox(order.sandbox)
-        journal = Journal(
-            phase=Phase.ASLEEP, container=f"{order.sandbox}-{order.incarnation - 1}", engine="", slot=slot.index,
-            source=order.source, sandbox=order.sandbox, incarnation=order.incarnation - 1, size=order.size,
-        )  # fmt: skip
-
-        def write() -> None:
-            paths.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            inventory.write(paths, journal)
-
-        await to_thread.run_sync(write)
-        self._holdings.add(order.sandbox, Container(paths, journal, slot), alive=False, size=order.size)
-        self._park(order.sandbox)
-
-    async def _bury(self, sandbox: SandboxId, held: Held) -> None:
-        held.rest()
-        await self._containers.remove(held.container.paths, held.container.journal, release=held.container.slot)
-        await to_thread.run_sync(subvolumes.drop_group, self._containers.volume.home, subvolumes.quota_group(sandbox))
-        self._containers.meter.forget(sandbox)
-        self._holdings.forget(sandbox)
-        self._parked.pop(sandbox, None)
 
     # Small things
 
@@ -396,13 +339,6 @@ class NodeService:
                 self._crash_point(f"{work}.begin")
                 with _told_of(sandbox):
                     yield
-
-    async def _already(self, order: CaptureOrder) -> Captured | None:
-        """The order was carried out before: its manifest is there."""
-        if not self._exists(order.snapshot):
-            return None
-        manifest = await to_thread.run_sync(self._containers.load, order.snapshot)
-        return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, 0.0)
 
     async def _capture_disk(self, held: Held, order: CaptureOrder, work: str) -> Captured:
         async with Steps(work, self._crash_point) as steps:

@@ -24,8 +24,14 @@ from pyroute2.netlink.exceptions import NetlinkError
 from roost.domain.address import POOL, SlotPlan, capacity, check_instance, dns_address, plan_slot, slot_index_at
 from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import Fault, NodeFull, NotFound, RoostError
+from roost.domain.node import Slots as SlotCounts
 from roost.node import firewall, ranges, wires
 from roost.node.dns import Forwarder, QuerySeen, ResolvConf
+from roost.node.firewall import Desk
+from roost.node.gate.authority import Authority
+from roost.node.gate.gates import Gate, Gates
+from roost.node.marks import Marks
+from roost.node.names import Names
 
 T = TypeVar("T")
 
@@ -35,7 +41,9 @@ class Background(Protocol):
 
 
 RUN_DIRECTORY = Path("/run/roost")
+DOOR_PORT = 4780
 DNS_PORT = 4753  # not 53: on many machines something listens there on every address
+NOTHING = Egress(internet=False)
 MADE_AT_ONCE = 4  # the kernel makes links one at a time anyway
 
 _IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
@@ -67,8 +75,11 @@ class SlotSettings:
     network: IPv4Network = POOL  # the pool that the instance's range is cut from
     spare: int = 4  # slots kept ready
     dns_port: int = DNS_PORT
+    door_port: int = DOOR_PORT
     resolv_conf: Path = Path("/etc/resolv.conf")
     run_directory: Path = RUN_DIRECTORY
+    authority: Path = Path("/var/lib/roost/egress")  # where the gates' authority is kept
+    private_proxies: bool = False  # whether a proxy of a sandbox's owner may have a private address
 
 
 class Slots:
@@ -90,6 +101,16 @@ class Slots:
         self._mtu_bytes = wires.LARGEST_MTU_BYTES
         self._held: dict[int, SlotPlan] = {}
         self._egress: dict[int, Egress] = {}  # as it was last set; of an adopted slot it is not known
+        self._resolv_conf = ResolvConf(self._settings.resolv_conf)
+        self._gates = Gates(
+            tasks=tasks,
+            names=Names(resolvers=self._resolv_conf.resolvers),
+            authority=Authority(self._settings.authority),
+            private_proxies=self._settings.private_proxies,
+        )
+        self._open_gates: dict[int, Gate] = {}
+        self._marks = Marks(self._settings.run_directory / "limited", self._instance)
+        self._silent: frozenset[int] = frozenset()  # adopted, and told nothing until it is known what they may ask for
         self._spares: deque[SlotPlan] = deque()
         self._free: deque[int] = deque()  # the longest free first: an address rests as long as it can
         self._spare_taken = anyio.Event()
@@ -102,6 +123,10 @@ class Slots:
         if self._network is None:
             raise Fault("slots_closed", "The node's network is not open: nothing can be asked of it before `open`.")
         return self._network
+
+    def counts(self) -> SlotCounts:
+        """How many are held and ready, and how many there can be."""
+        return SlotCounts(len(self._held), len(self._spares), capacity(self.network))
 
     async def open(self, adopt: Collection[int]) -> None:
         """The node's network is up: range, host's firewall, forwarder; spares are being made.
@@ -117,7 +142,7 @@ class Slots:
             log.warning("ip_forward was off on this machine and is on now: sandboxes reach the internet through it")
         self._mtu_bytes = await self._in_thread(wires.uplink_mtu_bytes, "read the MTU of the default route")
         await self._in_thread(wires.share_netns_directory, f"prepare {wires.NETNS_DIRECTORY}")
-        ruleset = firewall.render_host(self._instance, network, self._dns)
+        ruleset = firewall.render_host(self._instance, network, self.desk)
         await self._in_thread(lambda: firewall.apply(ruleset, to="the host"), "set up the host's firewall")
         await self._sort_out(set(adopt))
         await self._tasks.start(self._in_background, self._forwarder().serve)
@@ -143,8 +168,16 @@ class Slots:
         plan = self._plan(slot.index)
         await self._apart(lambda: wires.ready(plan), f"ready slot {plan.index}")
 
+    async def rest(self, slot: Slot) -> None:
+        """The sandbox sleeps: its connections outlive that, but for those that go through its gate. May be repeated."""
+        gate = self._open_gates.pop(slot.index, None)
+        if gate is not None:
+            self._egress.pop(slot.index, None)  # to be set again when it wakes, and the gate opened
+            await gate.close()
+
     async def release(self, slot: Slot) -> None:
         """The slot is gone for good. May be repeated."""
+        await self.rest(slot)
         plan = self._held.pop(slot.index, None)
         self._egress.pop(slot.index, None)
         if plan is not None:
@@ -159,14 +192,33 @@ class Slots:
         if self._egress.get(plan.index) == egress:
             return
         self._egress.pop(plan.index, None)  # unknown until it is done
-        ruleset = firewall.render_egress(self._dns, egress)
+        gate = await self._gates.open(plan, egress) if egress.gated else None
+        try:
+            ruleset = firewall.render_egress(self.desk, egress, gate.port if gate else None)
 
-        def load() -> None:
-            wires.enter(plan.router_netns)
-            firewall.apply(ruleset, to=f"slot {plan.index}")
+            def load() -> None:
+                if egress.hosts:
+                    self._marks.put(plan.index)
+                wires.enter(plan.router_netns)
+                firewall.apply(ruleset, to=f"slot {plan.index}")
+                if not egress.hosts:
+                    self._marks.drop(plan.index)
 
-        await self._apart(load, f"change the egress of slot {plan.index}")
+            await self._apart(load, f"change the egress of slot {plan.index}")
+        except BaseException:
+            if gate is not None:
+                await gate.close()
+            raise
+        before = self._open_gates.pop(plan.index, None)
+        if gate is not None:
+            self._open_gates[plan.index] = gate
         self._egress[plan.index] = egress
+        if before is not None:
+            await before.close()
+
+    async def authority(self) -> str:
+        """The certificate that a guest with rules must trust, as PEM."""
+        return await self._in_thread(self._gates.authority.certificate, "make the authority for egress rules")
 
     async def counters(self, slot: Slot) -> Counters:
         """What went through the slot. Two small reads from the kernel's memory: nothing waits."""
@@ -192,6 +244,8 @@ class Slots:
                 scope, ended = self._background.pop()
                 scope.cancel()
                 await ended.wait()
+            while self._open_gates:
+                await self._open_gates.popitem()[1].close()
             while self._spares:
                 await self._remove(self._spares.popleft())
             if remove:
@@ -203,8 +257,13 @@ class Slots:
                 self._network = None
 
     @property
-    def _dns(self) -> tuple[IPv4Address, int]:
-        return dns_address(self.network), self._settings.dns_port
+    def desk(self) -> Desk:
+        """Where this node serves its guests. Known once it is open."""
+        return Desk(dns_address(self.network), self._settings.dns_port, self._settings.door_port)
+
+    def at(self, source: str) -> int | None:
+        """The slot that an address at the desk stands for; None if it is no slot's. Nobody can take another's."""
+        return _slot_index(self.network, source)
 
     def _plan(self, index: int) -> SlotPlan:
         try:
@@ -221,6 +280,7 @@ class Slots:
         self._held.clear()
         self._egress.clear()
         found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
+        self._silent = await self._in_thread(self._marks.all, "look for slots that may ask for some names only")
         every = range(1, capacity(self.network) + 1)
         self._free = deque(index for index in every if index not in found)
         async with anyio.create_task_group() as removals:
@@ -238,7 +298,7 @@ class Slots:
             total = capacity(self.network)
             raise NodeFull("network slots", "1", f"0 of {total}") from None
         plan = plan_slot(self._instance, self.network, index)
-        ruleset = firewall.render_slot(plan, self._dns, OPEN)
+        ruleset = firewall.render_slot(plan, self.desk, OPEN)
         try:
             await self._apart(lambda: wires.make(plan, ruleset, self._mtu_bytes), f"make slot {index}")
         except BaseException:
@@ -248,7 +308,11 @@ class Slots:
         return plan
 
     async def _remove(self, plan: SlotPlan) -> None:
-        await self._in_thread(lambda: wires.remove(plan), f"remove slot {plan.index}")
+        def remove() -> None:
+            wires.remove(plan)
+            self._marks.drop(plan.index)
+
+        await self._in_thread(remove, f"remove slot {plan.index}")
         self._free.append(plan.index)
 
     async def _in_background(self, work: Background, *, task_status: TaskStatus[None]) -> None:
@@ -274,14 +338,17 @@ class Slots:
             await self._spare_taken.wait()
 
     def _forwarder(self) -> Forwarder:
-        address, port = self._dns
-        network = self.network
         return Forwarder(
-            listen=(str(address), port),
-            resolvers=ResolvConf(self._settings.resolv_conf).resolvers,
-            slot_of=lambda source: _slot_index(network, source),
+            listen=(str(self.desk.address), self.desk.dns_port),
+            resolvers=self._resolv_conf.resolvers,
+            slot_of=self.at,
+            egress_of=self._known_egress,
             on_query=self._on_query,
         )
+
+    def _known_egress(self, index: int) -> Egress | None:
+        known = self._egress.get(index)
+        return NOTHING if known is None and index in self._silent else known
 
     async def _apart(self, work: Callable[[], T], what: str) -> T:
         """Runs what enters a namespace. Ends only when the work has ended, cancelled or not."""

@@ -1,4 +1,5 @@
-"""Makes a bare machine ready: system packages, the engine, the agent's interpreter, root filesystems, the volume.
+"""Makes a bare machine ready: system packages, the engine, the agent's interpreter, root filesystems, Mission Control's
+pages, the volume.
 
 Owns everything that `roost setup` installs, and `roost doctor`, which tells what is missing. What depends on no home
 goes to the cache and is shared by every Roost of the machine. Each artefact counts only once its marker is there, which

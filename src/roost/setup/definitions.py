@@ -1,9 +1,15 @@
 """Template definitions: `templates/<name>/template.toml` and the files beside it.
 
+from                      the template that this one goes on from: its packages, files and accounts are there already, and
+                          what this one does not say is as it is there
 packages, files, users    make the root filesystem (`rootfs.py`)
 run                       steps executed inside the booted sandbox, in order
 start, ready              what to start, and how to tell that it is up, before the template's snapshot is taken
+desktop                   it has a screen
 env, user, workdir, size  what sandboxes of the template get unless their creator says otherwise
+
+`start` runs once, before the snapshot. What must also come up when a sandbox boots from its disk alone is an executable in
+etc/roost/boot.d of the files: the agent starts those, as root, at every boot.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -61,7 +67,9 @@ class TemplateDefinition:
     start: Command | None
     ready: Command | None
     files: Path | None  # copied over the root filesystem as they are
-    digest: str  # of the definition and its files
+    digest: str  # of the definition and its files, and of what it goes on from
+    has_desktop: bool = False
+    parent: TemplateDefinition | None = None
 
 
 def _absolute(path: str) -> str:
@@ -106,6 +114,7 @@ class _Size(_Strict):
 class _Definition(_Strict):
     name: Name
     description: str = ""
+    parent: Name | None = Field(default=None, alias="from")
     suite: Name = SUITE
     packages: tuple[Package, ...]
     users: tuple[_User, ...] = ()
@@ -116,25 +125,35 @@ class _Definition(_Strict):
     run: tuple[_Command, ...] = ()
     start: _Command | None = None
     ready: _Command | None = None
+    desktop: bool = False
 
 
 def load_definition(folder: Path) -> TemplateDefinition:
     """Read one definition. Raises TemplateNotFound or Invalid, which names the file and every field that is wrong."""
     file = folder / "template.toml"
+    text, parsed = _read(file)
+    parent = _parent(file, parsed)
+    return _made(file, text, parsed, parent)
+
+
+def _read(file: Path) -> tuple[bytes, _Definition]:
     try:
         text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise TemplateNotFound(folder.name) from None
+        raise TemplateNotFound(file.parent.name) from None
     try:
-        parsed = _Definition.model_validate(tomllib.loads(text.decode()))
+        return text, _Definition.model_validate(tomllib.loads(text.decode()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _wrong(file, str(error)) from error
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         raise _wrong(file, problems) from error
-    _check_accounts(file, parsed)
-    files = folder / "files"
-    return TemplateDefinition(
+
+
+def _made(file: Path, text: bytes, parsed: _Definition, parent: TemplateDefinition | None) -> TemplateDefinition:
+    _check_accounts(file, parsed, parent)
+    files = file.parent / "files"
+    made = TemplateDefinition(
         name=parsed.name,
         description=parsed.description,
         suite=parsed.suite,
@@ -148,22 +167,56 @@ def load_definition(folder: Path) -> TemplateDefinition:
         start=Command(**parsed.start.model_dump()) if parsed.start else None,
         ready=Command(**parsed.ready.model_dump()) if parsed.ready else None,
         files=files if files.is_dir() else None,
-        digest=_digest(text, files),
+        digest=_digest(text, files, parent),
+        has_desktop=parsed.desktop,
+    )
+    return made if parent is None else _going_on_from(parent, made, said=parsed.model_fields_set)
+
+
+def _parent(file: Path, parsed: _Definition) -> TemplateDefinition | None:
+    if parsed.parent is None:
+        return None
+    if "suite" in parsed.model_fields_set:
+        raise _wrong(file, f"suite: it is that of {parsed.parent!r}")
+    origin = file.parent.parent / parsed.parent / file.name
+    try:
+        text, read = _read(origin)
+    except TemplateNotFound as error:
+        raise _wrong(file, f"from: there is no template {parsed.parent!r} beside it") from error
+    if read.parent is not None:
+        # One step is what is needed; more would hide where a thing comes from, and could go round in circles.
+        raise _wrong(file, f"from: {parsed.parent!r} itself goes on from {read.parent!r}; name that one")
+    return _made(origin, text, read, None)
+
+
+def _going_on_from(parent: TemplateDefinition, own: TemplateDefinition, said: set[str]) -> TemplateDefinition:
+    """What the child does not say is as in its parent; environment and steps come on top of the parent's."""
+    unsaid = {name: getattr(parent, name) for name in ("user", "workdir", "size", "start", "ready") if name not in said}
+    return replace(
+        own,
+        **unsaid,
+        suite=parent.suite,
+        env={**parent.env, **own.env},
+        run=parent.run + own.run,
+        has_desktop=own.has_desktop or parent.has_desktop,
+        parent=parent,
     )
 
 
-def _check_accounts(file: Path, parsed: _Definition) -> None:
+def _check_accounts(file: Path, parsed: _Definition, parent: TemplateDefinition | None) -> None:
     if parsed.name != file.parent.name:
         raise _wrong(file, f"name: {parsed.name!r} is not the name of its folder, {file.parent.name!r}")
-    known = {"root", *(user.name for user in parsed.users)}
+    known = {"root", *(user.name for user in parsed.users), *(user.name for user in (parent.users if parent else ()))}
     commands = [*parsed.run, *filter(None, (parsed.start, parsed.ready))]
     for name in (parsed.user, *(command.user for command in commands)):
         if name not in known:
             raise _wrong(file, f"user: {name!r} is not among the users it defines ({', '.join(sorted(known))})")
 
 
-def _digest(text: bytes, files: Path) -> str:
+def _digest(text: bytes, files: Path, parent: TemplateDefinition | None) -> str:
     digest = hashlib.sha256(text)
+    if parent is not None:
+        digest.update(parent.digest.encode())
     if files.is_dir():
         digest.update(digest_of_tree(files).encode())
     return digest.hexdigest()

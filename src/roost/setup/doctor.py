@@ -17,12 +17,13 @@ from roost.setup.artefacts import read_marker
 from roost.setup.commands import CommandFailed, Commands
 from roost.setup.definitions import list_definitions
 from roost.setup.engine import PINNED, file_sha256, find_cached, find_engine, inspect_engine
-from roost.setup.installation import TEMPLATES, trusted_cas
+from roost.setup.installation import trusted_cas
 from roost.setup.interpreter import find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import check_root, missing_packages
 from roost.setup.rootfs import find_rootfs
 from roost.setup.volume import GIB, Quotas, check_volume, existing_parent, is_btrfs, is_ready, quotas_of
+from roost.setup.web import find_web
 
 RUN_SETUP = "Run `roost setup` (or `make setup`)."
 
@@ -68,6 +69,7 @@ def examine(settings: Settings, commands: Commands | None = None) -> tuple[Check
         _cgroups,
         _engine,
         _interpreter,
+        _web,
         _templates,
         _volume,
         _disk,
@@ -189,6 +191,11 @@ def _interpreter(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield failure("agent's interpreter", f"does not start: {error.facts['output']}", remedy)
 
 
+def _web(settings: Settings, _: Commands) -> Iterator[Check]:
+    found = find_web(settings.cache)
+    yield ok("Mission Control", f"built ({found.digest})") if found else failure("Mission Control", "not built yet", RUN_SETUP)
+
+
 def _templates(settings: Settings, commands: Commands) -> Iterator[Check]:
     cas = trusted_cas(settings)
     for definition in list_definitions():
@@ -196,10 +203,10 @@ def _templates(settings: Settings, commands: Commands) -> Iterator[Check]:
         name = f"template {definition.name}"
         if found is not None:
             yield ok(name, f"root filesystem of {found.size_bytes >> 20} MiB")
-        elif definition.name in TEMPLATES:
+        elif definition.name in settings.templates:
             yield failure(name, "root filesystem not made yet", RUN_SETUP)
         else:
-            yield ok(name, "made when it is first asked for")
+            yield ok(name, "not among the templates that are set to be made (`templates`)")
     trusted = f"; {len(cas)} CAs of this machine are trusted inside" if cas else ""
     yield ok("mirror", f"{machine_mirror(settings.mirror).archive}{trusted}")
 

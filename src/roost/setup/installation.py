@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from roost.setup.packages import check_root, ensure_packages
 from roost.setup.plan import Board, Step, run_plan
 from roost.setup.rootfs import Rootfs, ensure_rootfs, find_rootfs, host_cas
 from roost.setup.volume import GIB, Volume, check_volume, ensure_volume, existing_parent
+from roost.setup.web import Web, ensure_web, find_web
 
-TEMPLATES = ("base",)
-CACHE_NEEDS_GB = 5  # while everything is made at once; a third of it stays
+CACHE_NEEDS_GB = 8  # while everything is made at once; a third of it stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Artefacts:
     engine: Engine
     interpreter: Interpreter
     rootfs: Mapping[str, Rootfs]
+    web: Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +45,24 @@ class Installation:
     volume: Volume
     rootfs: Mapping[str, Rootfs]
     definitions: Mapping[str, TemplateDefinition]
+    web: Web
 
 
-def prepare_cache(settings: Settings, board: Board, templates: Sequence[str] = TEMPLATES) -> Artefacts:
+def prepare_cache(settings: Settings, board: Board) -> Artefacts:
     """Fill the cache with what is missing. Needs root. May be called twice, by two processes at once."""
     check_root()
-    definitions = {name: find_definition(name) for name in templates}
+    definitions = {name: find_definition(name) for name in settings.templates}
     check_cache(settings, definitions)
     commands = Commands()
     results = run_plan(cache_steps(settings, definitions, commands), board, commands)
-    return Artefacts(results["engine"], results["interpreter"], _rootfs(results, definitions))
+    return Artefacts(results["engine"], results["interpreter"], _rootfs(results, definitions), results["web"])
 
 
-def install(settings: Settings, board: Board, templates: Sequence[str] = TEMPLATES) -> Installation:
+def install(settings: Settings, board: Board) -> Installation:
     """Make the machine ready for this home: cache, engine, agent and volume. Needs root. May be called twice."""
     check_root()
     commands = Commands()
-    definitions = {name: find_definition(name) for name in templates}
+    definitions = {name: find_definition(name) for name in settings.templates}
     is_default = settings.origin("volume_size_gb") == "default"
     # Everything that can be refused is refused before anything is made.
     check_volume(settings.home, settings.volume_size_gb, commands, is_default=is_default)
@@ -69,7 +71,9 @@ def install(settings: Settings, board: Board, templates: Sequence[str] = TEMPLAT
     # The home comes last and takes no time: a set-up that failed or was interrupted before leaves no home and no mount.
     steps = [*shared, *home_steps(settings, commands, needs=tuple(step.name for step in shared))]
     results = run_plan(steps, board, commands)
-    return Installation(results["home-engine"], results["agent"], results["volume"], _rootfs(results, definitions), definitions)
+    return Installation(
+        results["home-engine"], results["agent"], results["volume"], _rootfs(results, definitions), definitions, results["web"]
+    )
 
 
 def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition], commands: Commands) -> list[Step]:
@@ -87,14 +91,17 @@ def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition
             f"rootfs-{definition.name}",
             f"root filesystem of {definition.name}",
             lambda _, say: ensure_rootfs(definition, cas, settings.cache, mirror, commands, say),
-            needs=("packages",),
+            # Not beside its parent, which it goes on from: it would only wait for it.
+            needs=(f"rootfs-{definition.parent.name}" if definition.parent else "packages",),
         )
 
+    made = {each.name: each for each in (part for one in definitions.values() for part in (one.parent, one)) if each}
     return [
         Step("packages", "system packages", lambda _, say: ensure_packages(commands, say)),
         Step("engine", "engine (gVisor)", engine),
         Step("interpreter", "agent's interpreter", interpreter, needs=("packages",)),
-        *(rootfs(definition) for definition in definitions.values()),
+        Step("web", "Mission Control", lambda _, say: ensure_web(settings.cache, commands, say)),
+        *(rootfs(definition) for definition in made.values()),
     ]
 
 
@@ -134,6 +141,7 @@ def check_cache(settings: Settings, definitions: Mapping[str, TemplateDefinition
     whole = (
         find_engine(settings.engine, settings.cache)
         and find_interpreter(settings.cache)
+        and find_web(settings.cache)
         and all(find_rootfs(definition, cas, settings.cache) for definition in definitions.values())
     )
     parent = existing_parent(settings.cache)

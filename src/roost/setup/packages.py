@@ -34,6 +34,9 @@ REQUIREMENTS = (
     Requirement("ca-certificates", "/etc/ssl/certs/ca-certificates.crt", "trusted certificates"),
 )
 
+# Not to serve, only to test and to picture what is served.
+BROWSER = Requirement("chromium", "chromium", "tests of Mission Control in a browser")
+
 
 class NotRoot(Forbidden):
     def __init__(self) -> None:
@@ -51,17 +54,17 @@ def check_root(uid: int | None = None) -> None:
 
 
 def missing_packages(
-    find: Callable[[str], str | None] = find_program, exists: Callable[[Path], bool] = Path.exists
+    find: Callable[[str], str | None] = find_program,
+    exists: Callable[[Path], bool] = Path.exists,
+    needs: tuple[Requirement, ...] = REQUIREMENTS,
 ) -> tuple[Requirement, ...]:
     """What is not installed. Programs are looked for, not packages: another source of them is as good."""
-    return tuple(
-        need for need in REQUIREMENTS if not (exists(Path(need.proof)) if need.proof.startswith("/") else find(need.proof))
-    )
+    return tuple(need for need in needs if not (exists(Path(need.proof)) if need.proof.startswith("/") else find(need.proof)))
 
 
-def ensure_packages(commands: Commands, say: Say = silent) -> tuple[str, ...]:
+def ensure_packages(commands: Commands, say: Say = silent, needs: tuple[Requirement, ...] = REQUIREMENTS) -> tuple[str, ...]:
     """Install what is missing, in one run of apt, and return the names. May be called twice."""
-    missing = tuple(need.package for need in missing_packages())
+    missing = tuple(need.package for need in missing_packages(needs=needs))
     if not missing:
         return ()
     names = " ".join(missing)
@@ -84,7 +87,7 @@ def ensure_packages(commands: Commands, say: Say = silent) -> tuple[str, ...]:
             " to see why, then the same command again.",
             packages=list(missing),
         ) from error
-    still = " ".join(need.package for need in missing_packages())
+    still = " ".join(need.package for need in missing_packages(needs=needs))
     if still:
         raise Fault(
             "packages_failed",

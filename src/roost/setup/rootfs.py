@@ -1,4 +1,5 @@
-"""Root filesystems of templates: a definition becomes a tar in the cache, once, by mmdebstrap.
+"""Root filesystems of templates: a definition becomes a tar in the cache, once, by mmdebstrap. One that goes on from another
+starts with the other's tar.
 
 What a template's tar is made of decides its name, so a changed definition, file or CA is another tar, and the old one
 stays usable.
@@ -43,6 +44,8 @@ LEFT_OUT = (
     "/usr/share/locale/*",
     "/usr/share/lintian/*",
 )
+# What mmdebstrap needs while it works, and a finished root filesystem has in another form.
+OF_THE_MAKING = ("./dev/*", "./etc/resolv.conf", "./etc/hostname", "./etc/apt/sources.list")
 KEPT = ("/usr/share/doc/*/copyright", "/usr/share/locale/locale.alias")
 
 
@@ -105,6 +108,7 @@ def ensure_rootfs(
 def _make(
     definition: TemplateDefinition, cas: tuple[Path, ...], cache: Path, mirror: Mirror, commands: Commands, say: Say
 ) -> None:
+    parent = ensure_rootfs(definition.parent, cas, cache, mirror, commands, say) if definition.parent else None
     digest = rootfs_digest(definition, cas)
     target = cache / "rootfs" / f"{definition.name}-{digest[:16]}.tar"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +116,7 @@ def _make(
         hook, tar = work / "customize", work / "root.tar"
         hook.write_text(render_hook(definition, cas, mirror))
         hook.chmod(0o755)
-        command = mmdebstrap_command(definition, mirror, hook, tar)
+        command = mmdebstrap_command(definition, mirror, hook, tar, parent=parent.path if parent else None)
         try:
             commands.run(command, env={"TMPDIR": str(work)}, name="mmdebstrap", on_line=say)
         except CommandFailed as error:
@@ -131,12 +135,13 @@ def _make(
     write_marker(target.with_suffix(".json"), facts)
 
 
-def mmdebstrap_command(definition: TemplateDefinition, mirror: Mirror, hook: Path, target: Path) -> list[str]:
+def mmdebstrap_command(
+    definition: TemplateDefinition, mirror: Mirror, hook: Path, target: Path, *, parent: Path | None = None
+) -> list[str]:
     return [
         *MMDEBSTRAP,
-        "--variant=minbase",
+        *(_from_scratch(definition) if parent is None else _on_top_of(parent, definition)),
         "--format=tar",
-        f"--include={','.join(definition.packages)}",
         '--aptopt=APT::Install-Recommends "false"',
         '--aptopt=Acquire::Languages "none"',
         '--aptopt=Acquire::Retries "3"',
@@ -147,6 +152,19 @@ def mmdebstrap_command(definition: TemplateDefinition, mirror: Mirror, hook: Pat
         str(target),
         *mirror.lines(definition.suite),
     ]
+
+
+def _from_scratch(definition: TemplateDefinition) -> list[str]:
+    return ["--variant=minbase", f"--include={','.join(definition.packages)}"]
+
+
+def _on_top_of(parent: Path, definition: TemplateDefinition) -> list[str]:
+    """Everything of the parent, but what mmdebstrap has just put there so that apt finds the mirror."""
+    unpack = f'tar -C "$1" -xf {shlex.quote(str(parent))} --numeric-owner --xattrs --xattrs-include="*"'
+    unpack += "".join(f" --exclude={path}" for path in OF_THE_MAKING)
+    # Not synced package by package: what is not whole at the end is thrown away.
+    install = f'chroot "$1" apt-get install --yes --quiet -o Dpkg::Options::=--force-unsafe-io {shlex.join(definition.packages)}'
+    return ["--variant=custom", f"--setup-hook={unpack}", f"--customize-hook={install}"]
 
 
 def render_hook(definition: TemplateDefinition, cas: tuple[Path, ...], mirror: Mirror) -> str:
@@ -164,13 +182,14 @@ def render_hook(definition: TemplateDefinition, cas: tuple[Path, ...], mirror: M
         f'rm -f "$root/etc/resolv.conf"; echo "nameserver {GUEST_RESOLVER}" > "$root/etc/resolv.conf"',
         ': > "$root/etc/machine-id"',
         f'mkdir -p "$root{GUEST_ROOT}"',
-        *_trust(cas),
+        *(_trust(cas) if definition.parent is None else []),
         *(line for user in definition.users for line in _account(user)),
     ]
     if definition.files is not None:
         lines.append(f'cp -r --no-preserve=ownership,timestamps {shlex.quote(str(definition.files))}/. "$root/"')
+    users = (*(definition.parent.users if definition.parent else ()), *definition.users)
     lines += [
-        *(line for user in definition.users for line in _ownership(user)),
+        *(line for user in users for line in _ownership(user)),
         'rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb',
         'rm -rf "$root"/var/cache/debconf/*-old "$root"/var/cache/ldconfig/aux-cache',
         'rm -rf "$root"/var/log/*.log "$root"/var/log/apt/*',

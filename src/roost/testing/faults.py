@@ -80,10 +80,11 @@ class FrailNode:
         self._point.come_to("after snapshot")
         return captured
 
-    async def kill(self, order: KillOrder) -> None:
+    async def kill(self, order: KillOrder) -> Captured | None:
         self._point.come_to("before kill")
-        await self._node.kill(order)
+        kept = await self._node.kill(order)
         self._point.come_to("after kill")
+        return kept
 
     async def set_egress(self, order: EgressOrder) -> None:
         self._point.come_to("before set_egress")
@@ -119,9 +120,12 @@ class FrailStore:
         self._store = store
         self._point = point
 
-    def reading(self) -> AbstractAsyncContextManager[Reader]:
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Reader]:
+        """One after the other with those who write: then whoever had a turn after a reader knows that the reader is done."""
         self._point.come_to("reading")
-        return self._store.reading()
+        async with self._store.transaction() as transaction:
+            yield transaction
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         return self._transaction(durable)
@@ -151,6 +155,9 @@ class FrailStore:
 
     async def forget_usage(self, before: float) -> None:
         await self._store.forget_usage(before)
+
+    async def forget_events(self, before: float) -> None:
+        await self._store.forget_events(before)
 
     async def migrate(self) -> None:
         await self._store.migrate()

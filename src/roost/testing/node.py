@@ -13,7 +13,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Node, Warmth
 from roost.domain.egress import OPEN, Egress
-from roost.domain.errors import NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.errors import Invalid, NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.file import FileEntry, FileType, Listing
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import (
     Captured,
@@ -175,14 +176,19 @@ class FakeNode:
             self.guests.pop(order.sandbox, None)
             return await self._clone("resume", order)
 
-    async def kill(self, order: KillOrder) -> None:
+    async def kill(self, order: KillOrder) -> Captured | None:
         async with self._order("kill", order.sandbox, order.incarnation):
             await self._pass("kill", order.sandbox)
             guest = self.guests.get(order.sandbox)
             if guest and guest.incarnation > order.incarnation:
-                return
+                return None
+            disk = guest.disk if guest else self.roots.get(order.sandbox)
+            if order.keep and disk is not None and self.disk_free_bytes > 0:
+                image = FakeImage(Kind.DISK, disk=disk, memory="", created_at=self._clock.now())
+                self.images.setdefault(order.keep.snapshot, image)
             self.guests.pop(order.sandbox, None)
             self.roots.pop(order.sandbox, None)
+            return self._captured(order.keep.snapshot) if order.keep and order.keep.snapshot in self.images else None
 
     async def set_egress(self, order: EgressOrder) -> None:
         async with self._order("set_egress", order.sandbox, order.incarnation):
@@ -306,12 +312,45 @@ class FakeNode:
         return Captured(snapshot, image.kind, len(image.memory), image.created_at, frozen_s=0.0)
 
 
-class FakeCluster:
-    """One node, or several."""
+class FakeReader:
+    """Every image is a disk with one file, `/disk`, that holds what a guest wrote there."""
 
-    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = ()) -> None:
+    def __init__(self, nodes: Sequence[FakeNode]) -> None:
+        self._nodes = nodes
+
+    async def list_files(self, snapshot: SnapshotId, path: str) -> Listing:
+        await anyio.lowlevel.checkpoint()
+        image = self._image(snapshot)
+        if path.strip("/"):
+            raise self._missing(snapshot, path)
+        return Listing((FileEntry("disk", FileType.FILE, len(image.disk.encode()), image.created_at),))
+
+    async def read_file(self, snapshot: SnapshotId, path: str, limit_bytes: int) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        content = self._image(snapshot).disk.encode()
+        if path.strip("/") != "disk":
+            raise self._missing(snapshot, path)
+        if len(content) > limit_bytes:
+            raise Invalid("too_large", f"{path} is larger than {limit_bytes} bytes.", path=path)
+        return content
+
+    def _image(self, snapshot: SnapshotId) -> FakeImage:
+        for node in self._nodes:
+            if snapshot in node.images:
+                return node.images[snapshot]
+        raise SnapshotNotFound(snapshot)
+
+    def _missing(self, snapshot: SnapshotId, path: str) -> NotFound:
+        return NotFound("file_not_found", f"There is no {path} in snapshot {snapshot}.", path=path)
+
+
+class FakeCluster:
+    """One node, or several. `readable` are those whose snapshots can be looked into: its own, unless they are wrapped."""
+
+    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = (), readable: Sequence[FakeNode] = ()) -> None:
         named = ids or [node.id for node in nodes if isinstance(node, FakeNode)]
         self._nodes: dict[NodeId, Node] = dict(zip(named, nodes, strict=True))
+        self._reader = FakeReader(readable or [node for node in nodes if isinstance(node, FakeNode)])
 
     async def nodes(self) -> list[NodeId]:
         return list(self._nodes)
@@ -321,6 +360,10 @@ class FakeCluster:
             return self._nodes[id]
         except KeyError:
             raise NotFound("node_not_found", f"There is no node {id!r}.", node=id) from None
+
+    def reader(self, id: NodeId) -> FakeReader:
+        self.node(id)
+        return self._reader
 
 
 def used(guest: FakeGuest, *, at: float, cpu_s: float = 0.0, network_bytes: int = 0) -> None:

@@ -25,6 +25,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[Key, Record] = {}
         self._events: list[Event] = []
+        self._sequence = 0
         self._usage: dict[SandboxId, dict[float, Usage]] = {}
         self._writer = anyio.Lock()
         self._news = anyio.Event()
@@ -39,10 +40,11 @@ class MemoryStore:
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[MemoryTransaction]:
         async with self._writer:
-            transaction = MemoryTransaction(self._records, len(self._events))
+            transaction = MemoryTransaction(self._records, self._sequence)
             yield transaction
             transaction.apply()
             self._events.extend(transaction.appended)
+            self._sequence += len(transaction.appended)
             if transaction.appended:
                 self._news.set()
                 self._news = anyio.Event()
@@ -56,9 +58,9 @@ class MemoryStore:
 
     async def wait_for_event(self, after: int) -> int:
         await anyio.lowlevel.checkpoint()
-        while len(self._events) <= after:
+        while self._sequence <= after:
             await self._news.wait()
-        return len(self._events)
+        return self._sequence
 
     async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
         await anyio.lowlevel.checkpoint()
@@ -75,6 +77,10 @@ class MemoryStore:
         await anyio.lowlevel.checkpoint()
         for sandbox, kept in list(self._usage.items()):
             self._usage[sandbox] = {at: sample for at, sample in kept.items() if at >= before}
+
+    async def forget_events(self, before: float) -> None:
+        await anyio.lowlevel.checkpoint()
+        self._events = [event for event in self._events if event.at >= before]
 
     async def migrate(self) -> None:
         await anyio.lowlevel.checkpoint()

@@ -12,6 +12,7 @@ from roost_agent.errors import HttpError, RpcError
 from roost_agent.hooks.machine import Machine
 from roost_agent.hooks.programs import Programs
 from roost_agent.http.connection import Exchange
+from roost_agent.processes.history import History
 from roost_agent.sandbox import Sandbox
 
 MAX_REQUEST_BYTES = 8 * 1024 * 1024
@@ -23,9 +24,10 @@ _ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")
 class Identity:
     """Applies what the node says of the sandbox. May be repeated; a field that is absent or null changes nothing."""
 
-    def __init__(self, sandbox: Sandbox, machine: Machine, programs: Programs) -> None:
+    def __init__(self, sandbox: Sandbox, machine: Machine, programs: Programs, history: History) -> None:
         self._sandbox = sandbox
         self._machine = machine
+        self._history = history
         self._programs = programs
 
     def apply(self, message: Message) -> None:
@@ -47,8 +49,9 @@ class Identity:
         if checked.resolvers:
             machine.set_resolvers(checked.resolvers)
         if checked.certificates:
-            machine.trust(checked.certificates)
+            sandbox.trusts_node = machine.trust(checked.certificates)
         if checked.new_identity:
+            self._history.forget_finished()
             machine.set_machine_id(checked.machine_id or os.urandom(16).hex())
             if machine.remove_host_keys():
                 self._programs.make_host_keys()
@@ -92,8 +95,10 @@ async def read_message(exchange: Exchange) -> Message:
 
 
 class Init:
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, programs: Programs) -> None:
         self._identity = identity
+        self._programs = programs
+        self._has_booted = False
 
     async def __call__(self, exchange: Exchange) -> None:
         message = await read_message(exchange)
@@ -101,4 +106,8 @@ class Init:
             self._identity.apply(message)
         except RpcError as error:
             raise HttpError(400, error.message) from error
+        if not self._has_booted:
+            # Not before: what they run as, and in which environment, is told by the first init.
+            self._has_booted = True
+            self._programs.start_services()
         exchange.answer(204)

@@ -50,15 +50,19 @@ class Machine:
     def set_resolvers(self, addresses: list[str]) -> None:
         self.write("etc/resolv.conf", "".join(f"nameserver {address}\n" for address in addresses))
 
-    def trust(self, certificates: str) -> None:
-        """Add the node's own authorities to those the sandbox trusts. The file outlives update-ca-certificates."""
-        if self._read(_CA_FILE) == certificates or not self.writable:
-            return
-        os.makedirs(os.path.dirname(self.path(_CA_FILE)), exist_ok=True)
-        self.write(_CA_FILE, certificates)
+    def trust(self, certificates: str) -> bool:
+        """Add the node's own authorities to those the sandbox trusts; whether the system's bundle has them then. The file
+        outlives update-ca-certificates.
+        """
+        if not self.writable:
+            return False
         bundle = self._read(_CA_BUNDLE)
+        if self._read(_CA_FILE) != certificates:
+            os.makedirs(os.path.dirname(self.path(_CA_FILE)), exist_ok=True)
+            self.write(_CA_FILE, certificates)
         if bundle and certificates.strip() not in bundle:
             self.write(_CA_BUNDLE, f"{bundle.rstrip()}\n{certificates.strip()}\n")
+        return bool(bundle)
 
     def leave_from_other_ports(self) -> None:
         """See `ports.py`."""

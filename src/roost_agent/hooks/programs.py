@@ -12,6 +12,7 @@ from roost_agent.processes.table import ProcessTable
 from roost_agent.sandbox import Sandbox
 
 _AFTER_RESTORE = "etc/roost/after-restore.d"
+_BOOT = "etc/roost/boot.d"
 # A hook that takes longer holds up those after it no more.
 _HOOK_TIME_S = 60.0
 
@@ -26,13 +27,24 @@ class Programs:
         """New ssh host keys, if there is an ssh to make them. Takes a second or two, so nobody waits for it."""
         arguments = ["-A"] if self._machine.path("") == "/" else ["-A", "-f", self._machine.path("")]
         try:
-            self._table.start(self._order("ssh-keygen", arguments, {}))
+            self._table.start(self._order("ssh-keygen", arguments, {}), recorded=False)
         except RpcError:
             return  # No ssh-keygen: the server that used the keys will say so itself.
 
     def after_restore_hooks(self) -> list[str]:
         """The executables of the image that want to know of a restore, in the order of their names."""
-        directory = self._machine.path(_AFTER_RESTORE)
+        return self._executables(_AFTER_RESTORE)
+
+    def start_services(self) -> None:
+        """Starts what the image wants to run after every boot. A machine that wakes has it in its memory."""
+        for path in self._executables(_BOOT) if self._machine.writable else ():
+            try:
+                self._table.start(self._order(path, [], {}), f"boot:{os.path.basename(path)}", recorded=False)
+            except RpcError:
+                continue
+
+    def _executables(self, relative: str) -> list[str]:
+        directory = self._machine.path(relative)
         try:
             found = [os.path.join(directory, name) for name in sorted(os.listdir(directory))]
         except OSError:
@@ -44,7 +56,7 @@ class Programs:
         for path in paths:
             try:
                 order = self._order(path, [], {"ROOST_NEW_IDENTITY": "1" if new_identity else "0"})
-                process = self._table.start(order, f"after-restore:{os.path.basename(path)}")
+                process = self._table.start(order, f"after-restore:{os.path.basename(path)}", recorded=False)
             except RpcError:
                 continue
             process.expire_after(_HOOK_TIME_S)

@@ -273,7 +273,7 @@ class Exchange:
         self.answer(status, json.dumps(value, separators=(",", ":")).encode("utf-8", "replace"), JSON, headers)
 
     def answer_error(self, error: HttpError) -> None:
-        self.answer_json({"code": error.status, "message": _printable(error.message), **error.facts}, error.status)
+        self.answer_json(error.body(), error.status)
 
     def begin(self, status: int, headers: Headers, length: int | None = None) -> None:
         """The head of an answer whose body follows; without a length it is sent in chunks."""
@@ -359,7 +359,3 @@ class Exchange:
 
 def _plain(address: str) -> str:
     return address.removeprefix("::ffff:").partition("%")[0]
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -37,6 +37,16 @@ class Head:
         return found
 
 
+def whole_parameter(head: Head, name: str, *, default: int, most: int) -> int:
+    """A whole number from the query, from 1 to `most`. Raises HttpError 400."""
+    value = head.parameters().get(name)
+    if value is None:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and 1 <= int(value) <= most):
+        raise HttpError(400, f"{name} must be a whole number from 1 to {most}, not {value!r}")
+    return int(value)
+
+
 def parse_head(raw: bytes) -> Head:
     """Parse everything up to and including the empty line. Raises HttpError 400 or 505."""
     lines = raw[:-4].split(b"\r\n")

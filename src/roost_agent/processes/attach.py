@@ -21,11 +21,12 @@ COMPANY_S = 0.005
 
 
 class Attach:
-    """Connect {process, fromSequence?} → start, data…, end.
+    """Connect {process, fromSequence? | fromOldest?} → start, data…, end.
 
     Without `fromSequence` the stream carries what is written from now on. With it, first what the process has written
     since that byte, then the rest: a client that lost its connection loses nothing and gets nothing twice. Bytes that
-    are too old to be kept are an error, `out_of_range`, never a silent gap.
+    are too old to be kept are an error, `out_of_range`, never a silent gap. `fromOldest` asks for all that is kept: a
+    terminal that is opened again shows again what it showed.
     """
 
     def __init__(self, table: ProcessTable) -> None:
@@ -34,7 +35,9 @@ class Attach:
     async def __call__(self, call: Call, message: Message, stream: Stream) -> None:
         process = self._table.select(message)
         position = process.ring.end
-        if "fromSequence" in message:
+        if fields.flag(message, "fromOldest"):
+            position = process.ring.start
+        elif "fromSequence" in message:
             position = fields.whole_number(message, "fromSequence")
             if not process.ring.start <= position <= process.ring.end:
                 raise RpcError(

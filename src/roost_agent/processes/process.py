@@ -22,6 +22,8 @@ from roost_agent.processes.spawn import Order, Spawned, resize
 from roost_agent.processes.status import Ending
 from roost_agent.wakeup import Wakeup
 
+Heard = Callable[["Process"], None]
+
 READ_BYTES = 256 * 1024
 DEFAULT_PIPE_BYTES = 64 * 1024
 # After a kill, or the end of a terminal's leader, strangers that hold the streams open are not waited for any longer.
@@ -50,7 +52,7 @@ class Reader:
 class Process:
     """A process from its start until its end has been told."""
 
-    def __init__(self, order: Order, spawned: Spawned, ring: Ring, tag: str | None, stall_s: float) -> None:
+    def __init__(self, order: Order, spawned: Spawned, ring: Ring, tag: str | None, stall_s: float, heard: Heard) -> None:
         self.pid = spawned.pid
         self.tag = tag
         self.order = order
@@ -69,6 +71,8 @@ class Process:
         self._read_bytes = min(READ_BYTES, ring.capacity // _READ)
         self._held_up = False
         self._stall_s = stall_s
+        # Called for every piece of output.
+        self._heard = heard
         self._stall_timer: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._killed = False
@@ -113,11 +117,12 @@ class Process:
         except OSError:  # A terminal without a program on it answers EIO: its end.
             data = b""
         if not data:
-            self._close_output(descriptor)
+            self._reached_end(descriptor)
             return
         if len(data) == DEFAULT_PIPE_BYTES:
             self._widen(descriptor)
         self.ring.append(self._outputs[descriptor], data)
+        self._heard(self)
         for reader in self._readers:
             reader.bell.ring()
         if self._readers and self._laggards():
@@ -127,6 +132,14 @@ class Process:
         """It was full: from here on fewer, larger reads. Not done at the start, since most commands print little."""
         with contextlib.suppress(OSError):  # Beyond the user's limit for pipes, or no pipe: it does as it is.
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
+
+    def _reached_end(self, descriptor: int) -> None:
+        """Nobody holds the other end open. A terminal stays open until its leader is over nonetheless: many programs close
+        their streams just before they exit, and closing it in that moment would hang up on them, which kills."""
+        if self.terminal and self.ending is None:
+            self._loop.remove_reader(descriptor)
+        else:
+            self._close_output(descriptor)
 
     def _laggards(self) -> list[Reader]:
         limit = self.ring.capacity // _BEHIND
@@ -189,6 +202,9 @@ class Process:
             self._deadline.cancel()
         if self._outputs and (self._killed or self.terminal):
             self._loop.call_later(HOLDOUT_S, self._close_all_outputs)
+        if self.terminal and not self._held_up:
+            for descriptor in self._outputs:  # One that had reached its end is read again, to its end.
+                self._loop.add_reader(descriptor, self._read, descriptor)
         self._finish_if_done()
 
     def _close_output(self, descriptor: int) -> None:

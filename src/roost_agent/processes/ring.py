@@ -82,6 +82,18 @@ class Ring:
             return None
         return kind, found[0] if len(found) == 1 else b"".join(found)
 
+    def tail(self, at_most: int) -> bytes:
+        """The last bytes, of whatever kind."""
+        found: list[bytes] = []
+        left = at_most
+        for piece in reversed(self._pieces):
+            if left <= 0:
+                break
+            with memoryview(piece.content) as view:
+                found.append(bytes(view[-left:]))
+            left -= len(found[-1])
+        return b"".join(reversed(found))
+
     def cost_after(self, sequence: int) -> int:
         """How much of the ring is taken by what follows `sequence`."""
         if sequence <= self.start:

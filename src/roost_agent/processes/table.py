@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Callable
 
 from roost_agent import fields
 from roost_agent.errors import RpcError
+from roost_agent.processes.history import History
 from roost_agent.processes.impersonate import Impersonator
 from roost_agent.processes.process import Process
 from roost_agent.processes.ring import DEFAULT_CAPACITY_BYTES, Ring
-from roost_agent.processes.spawn import Order, spawn
+from roost_agent.processes.spawn import Order, Spawned, spawn
 
 # A finished process can still be connected to for this long: its last output and its end.
 KEEP_FINISHED_S = 30.0
@@ -24,7 +26,10 @@ class ProcessTable:
     """Started processes by pid. The only place that waits for children."""
 
     def __init__(self, ring_bytes: int = DEFAULT_CAPACITY_BYTES, stall_s: float = STALL_S) -> None:
+        self.history = History()
         self._by_pid: dict[int, Process] = {}
+        # The agent's own children: nobody's commands.
+        self._own: dict[int, Callable[[], None]] = {}
         self._ring_bytes = ring_bytes
         self._stall_s = stall_s
         self._impersonator = Impersonator()
@@ -35,12 +40,22 @@ class ProcessTable:
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
         self._reap()
 
-    def start(self, order: Order, tag: str | None = None) -> Process:
-        """Raises RpcError when it cannot be started."""
-        process = Process(order, spawn(order, self._impersonator), Ring(self._ring_bytes), tag, self._stall_s)
+    def start(self, order: Order, tag: str | None = None, *, recorded: bool = True) -> Process:
+        """Raises RpcError when it cannot be started. What the agent runs on its own account is not `recorded`."""
+        heard = self.history.printed if recorded else _unheard
+        process = Process(order, spawn(order, self._impersonator), Ring(self._ring_bytes), tag, self._stall_s, heard)
         self._by_pid[process.pid] = process
+        if recorded:
+            self.history.started(process)
         process.over.add_done_callback(lambda _: self._forget_later(process))
         return process
+
+    def start_own(self, order: Order, ended: Callable[[], None]) -> Spawned:
+        """Start something for the agent itself: in no list, its streams for the caller to read. `ended` is called when it is
+        reaped; until then its pid is its own. Raises RpcError when it cannot be started."""
+        spawned = spawn(order, self._impersonator)
+        self._own[spawned.pid] = ended
+        return spawned
 
     def living(self) -> list[Process]:
         return [process for process in self._by_pid.values() if not process.over.done()]
@@ -73,6 +88,7 @@ class ProcessTable:
         asyncio.get_running_loop().call_later(KEEP_FINISHED_S, self._forget, process)
 
     def _forget(self, process: Process) -> None:
+        self.history.forgotten(process)
         if self._by_pid.get(process.pid) is process:
             del self._by_pid[process.pid]
 
@@ -85,14 +101,21 @@ class ProcessTable:
                         return
                     self._exited(pid, status)
             return
-        for pid, process in list(self._by_pid.items()):
-            if process.ending is None:
-                with contextlib.suppress(ChildProcessError):
-                    reaped, status = os.waitpid(pid, os.WNOHANG)
-                    if reaped:
-                        self._exited(pid, status)
+        commands = [pid for pid, process in self._by_pid.items() if process.ending is None]
+        for pid in (*commands, *self._own):
+            with contextlib.suppress(ChildProcessError):
+                reaped, status = os.waitpid(pid, os.WNOHANG)
+                if reaped:
+                    self._exited(pid, status)
 
     def _exited(self, pid: int, status: int) -> None:
+        if (ended := self._own.pop(pid, None)) is not None:
+            ended()
+            return
         process = self._by_pid.get(pid)
         if process is not None and process.ending is None:
             process.exited(status)
+
+
+def _unheard(_process: Process) -> None:
+    return

@@ -1,5 +1,5 @@
-"""What the sandbox is doing: `/metrics`, `/envs`, and the node's `/roost/activity` and `/roost/processes`.
+"""What the sandbox is doing: `/metrics`, `/envs`, `/processes`, `/ports`, `/history` and `/tail`.
 
-Reads /proc and changes nothing. May import: the package's root modules and `processes.table`.
-Start reading in `activity.py`.
+Reads /proc and what `processes` keeps, and changes nothing. Costs nothing while nobody asks.
+May import: the package's root modules and `processes`. Start reading in `processes.py`.
 """

@@ -20,8 +20,10 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from roost.edge.app import protocol_factory
 from roost.edge.connection import ClientConnection
+from roost.edge.limits import AGENT_PORT
 from roost.setup.tls import Certificate, ensure_certificate, make_context
 from tests.flows.edge.conftest import DOMAIN, PATIENCE_S, Sandbox, World, answer, hear, small_api
+from tests.flows.edge.test_screens import GREETING, Desktop, Person
 
 pytestmark = pytest.mark.anyio
 BODY = bytes(range(256)) * (4 << 12)  # 4 MiB
@@ -98,6 +100,16 @@ async def test_websockets(world: World, secured: Secured) -> None:
     async with connect(f"wss://127.0.0.1:{secured.port}/ws", ssl=secured.trust, proxy=None) as socket:
         await socket.send("hello")
         assert await socket.recv() == "api says hello"
+
+
+async def test_screens(world: World, secured: Secured) -> None:
+    desktop = await Desktop(world, world.sandbox()).open()
+    token, headers = desktop.link(), world.headers(desktop.sandbox, AGENT_PORT)
+    address = f"wss://127.0.0.1:{secured.port}/desktop/rfb?link={token}"
+    async with connect(address, ssl=secured.trust, additional_headers=headers, proxy=None) as socket:
+        assert await socket.recv() == GREETING
+        desktop.revoke(token)
+        assert (await Person(socket).closed())[0] == 4001
 
 
 async def streaming(sandbox: Sandbox, gone: asyncio.Event) -> int:

@@ -14,6 +14,10 @@ def test_with_a_token_set_every_route_wants_it(fresh_agent: Guest) -> None:
     for method, path in (
         ("GET", "/metrics"),
         ("GET", "/envs"),
+        ("GET", "/processes"),
+        ("GET", "/ports"),
+        ("GET", "/history"),
+        ("GET", "/tail"),
         ("POST", "/files/compose"),
         ("POST", "/process.Process/List"),
         ("POST", "/process.Process/Start"),
@@ -39,8 +43,6 @@ def test_the_nodes_routes_do_not_exist_for_callers_inside() -> None:
             ("POST", "/init"),
             ("POST", "/roost/before-checkpoint"),
             ("POST", "/roost/after-restore"),
-            ("GET", "/roost/activity"),
-            ("GET", "/roost/processes"),
             ("GET", "/roost/version"),
             ("GET", "/roost/bridge?port=1"),
         ):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .guest import Guest, b64
+from .guest import Guest, b64, wait_gone
 
 
 class Housed:
@@ -63,6 +63,8 @@ def test_authorities_are_added_once(housed: Housed) -> None:
         housed.guest.init(caBundle="EXTRA\n")
     assert housed.read("etc/ssl/certs/ca-certificates.crt") == "FIRST\nEXTRA\n"
     assert housed.read("usr/local/share/ca-certificates/roost-node.crt") == "EXTRA\n"
+    # Those with a bundle of their own are pointed to the system's.
+    assert housed.guest.run("/bin/sh", "-c", "echo $NODE_EXTRA_CA_CERTS").stdout.strip() == "/etc/ssl/certs/ca-certificates.crt"
 
 
 def test_host_keys_are_not_shared_by_forks(housed: Housed) -> None:
@@ -110,6 +112,23 @@ def test_restore_runs_the_images_hooks(housed: Housed) -> None:
         restored = {"newIdentity": new, "incarnation": 4, "wallClock": 1.5e9, "sandboxId": "i9", "accessToken": None}
         assert housed.guest.http.post("/roost/after-restore", json=restored).status_code == 204
         assert pipe.read_text() == f"new={int(new)} id=i9\n"
+
+
+def test_what_the_image_starts_at_boot_is_started_once(housed: Housed) -> None:
+    services = housed.root / "etc/roost/boot.d"
+    services.mkdir(parents=True)
+    pipe = housed.root / "told"
+    os.mkfifo(pipe)
+    (services / "service").write_text(f"#!/bin/sh\necho $ROOST_SANDBOX_ID > {pipe}\nexec sleep 1000\n")
+    (services / "service").chmod(0o755)
+    housed.guest.init(sandboxId="i1")
+    assert pipe.read_text() == "i1\n", "it knows for whom it starts"
+    housed.guest.init(sandboxId="i2")
+    assert housed.guest.http.post("/roost/after-restore", json={"sandboxId": "i2"}).status_code == 204
+    running = [each for each in housed.guest.call("process.Process/List")["processes"] if each.get("tag") == "boot:service"]
+    assert len(running) == 1
+    housed.guest.call("process.Process/SendSignal", {"process": {"pid": running[0]["pid"]}, "signal": "SIGNAL_SIGKILL"})
+    wait_gone(running[0]["pid"])
 
 
 def test_an_image_wakes_with_ports_that_nobody_remembers(housed: Housed) -> None:

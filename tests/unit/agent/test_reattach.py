@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .guest import STREAM, Guest, RpcFailure, b64, envelope, read_to_end
+from .guest import STREAM, Events, Guest, RpcFailure, b64, envelope, read_to_end
 
 # Numbered lines on both streams as fast as they can be written, ended by a line of their own.
 FLOOD = """
@@ -75,6 +75,18 @@ def test_bytes_that_are_gone_are_an_error_not_a_gap(guest: Guest) -> None:
     for beyond in (events.position + 1, -1):
         with pytest.raises(RpcFailure, match="out_of_range"), guest.connect(events.pid, from_sequence=beyond):
             pass
+
+
+def test_all_that_is_kept_can_be_asked_for_without_knowing_how_much_that_is(guest: Guest) -> None:
+    with guest.start(sys.executable, "-I", "-S", "-c", "print('x' * 5_000_000 + 'end')") as events:
+        events.finish()
+    oldest = {"process": {"pid": events.pid}, "fromOldest": True}
+    with guest.stream("process.Process/Connect", oldest) as messages:
+        late = Events(messages)
+        assert late.position > 0
+        kept = b"".join(content for _, content in late)
+    assert late.position == events.position
+    assert kept.startswith(b"xxx") and kept.endswith(b"xend\n")
 
 
 def test_all_readers_get_everything(guest: Guest) -> None:

@@ -37,3 +37,13 @@ def test_it_stays_within_its_size_but_keeps_most_of_it(writes: list[tuple[str, b
         assert ring.cost_after(ring.end) == 0
     if ring.start > 0:
         assert ring.cost_after(ring.start) > capacity - capacity // 16 - PIECE_COST_BYTES - 1
+
+
+@given(WRITES, st.integers(4096, 20000), st.integers(0, 9000))
+def test_the_tail_is_the_end_of_what_is_kept(writes: list[tuple[str, bytes]], capacity: int, at_most: int) -> None:
+    ring = Ring(capacity)
+    for kind, content in writes:
+        ring.append(kind, content)
+    everything = b"".join(content for _, content in writes)
+    size = min(at_most, ring.end - ring.start)
+    assert ring.tail(at_most) == everything[len(everything) - size :]

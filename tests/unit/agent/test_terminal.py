@@ -48,6 +48,14 @@ def test_an_interactive_shell(guest: Guest) -> None:
         assert events.finish().end["exitCode"] == 5
 
 
+def test_a_program_that_leaves_its_terminal_is_not_hung_up_on(guest: Guest) -> None:
+    """As most do just before they exit: it ends by itself, with the code it says."""
+    leaves = "echo bye; exec 0<&- 1>&- 2>&-; sleep 0.3; exit 7"
+    result = guest.run("/bin/sh", "-c", leaves, **PTY)
+    assert result.output["pty"] == b"bye\r\n"
+    assert (result.end["exitCode"], result.end["exited"]) == (7, True)
+
+
 def test_terminals_and_pipes_do_not_mix(guest: Guest) -> None:
     with guest.start("/bin/cat", **PTY) as events:
         selector = {"pid": events.pid}

@@ -12,20 +12,30 @@ from fastapi import FastAPI
 
 from roost.api.app import create_app
 from roost.api.services import About, Services
+from roost.api.session import Sessions
 from roost.contracts.store import Store
 from roost.control.alarm import Alarm
+from roost.control.builds import Builds
 from roost.control.directory import RouteTable
+from roost.control.drivers import Drivers
 from roost.control.feed import Feed
+from roost.control.fleet import Fleet
 from roost.control.flights import Flights
 from roost.control.forks import Forks
 from roost.control.keys import Keys
+from roost.control.links import Links
+from roost.control.live import Live
 from roost.control.moves import Moves
 from roost.control.nodes import Nodes
 from roost.control.power import Power
 from roost.control.pulses import Pulses
+from roost.control.questions import Questions
+from roost.control.rollbacks import Rollbacks
 from roost.control.sandboxes import Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
+from roost.control.trash import Trash
+from roost.control.undeletes import Undeletes
 from roost.domain import ids
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
@@ -64,14 +74,19 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
     store = MemoryStore() if store is None else store
     node = FakeNode(clock=clock)
     cluster = FakeCluster(node)
-    routes, alarm = RouteTable(), Alarm(clock=clock)
-    pulses = Pulses(clock=clock, ledger=TrafficLedger(clock))
-    nodes = Nodes(cluster=cluster)
+    alarm, feed = Alarm(clock=clock), Feed(store=store)
+    ledger = TrafficLedger(clock)
+    pulses = Pulses(clock=clock, ledger=ledger)
+    live = Live(clock=clock, pulses=pulses)
+    routes = RouteTable(on_record=live.changed)
+    nodes, builds = Nodes(cluster=cluster), Builds(clock=clock)
     moves = Moves(store=store, clock=clock, random=chance)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm)
+    trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
     keys = Keys(store=store, clock=clock, random=chance)
     services = Services(
         about=About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1"),
+        sessions=Sessions(secret=b"secret of tests", scheme="http", now=clock.now),
         keys=keys,
         sandboxes=Sandboxes(
             store=store,
@@ -82,9 +97,13 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
             alarm=alarm,
             clock=clock,
             random=chance,
+            builds=builds,
+            trash=trash,
         ),
         power=Power(store=store, flights=flights),
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
+        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
+        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=routes),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
         templates=Templates(
             store=store,
@@ -93,9 +112,14 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
             clock=clock,
             random=chance,
             nodes=nodes,
+            builds=builds,
         ),
-        feed=Feed(store=store),
+        feed=feed,
+        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
+        questions=Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance),
         nodes=nodes,
+        links=Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm),
+        drivers=Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger),
     )
     await add_template(store, node, clock, chance, "base")
     key = await keys.ensure_first()

@@ -13,6 +13,7 @@ from roost.domain.egress import Egress
 from roost.domain.errors import EngineFailed, NodeFull, SnapshotDamaged, TemplateNotFound
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
+from roost.domain.proxy import Proxy
 from roost.domain.sandbox import OnTimeout
 
 from .house import House
@@ -20,6 +21,7 @@ from .house import House
 pytestmark = pytest.mark.anyio
 
 TEAM = TeamId("default")
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
 async def create(http: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
@@ -103,6 +105,56 @@ async def test_what_a_sandbox_may_reach_is_the_nodes_business(http: httpx.AsyncC
     assert (await http.put(f"/sandboxes/{id}/network", json={"allow_internet_access": False})).status_code == 204
     await http.post(f"/v2/sandboxes/{id}/connect")
     assert house.node.guests[id].egress == Egress(internet=False)
+
+
+async def test_rules_by_name_headers_proxies_and_dns_are_taken_and_shown(http: httpx.AsyncClient, house: House) -> None:
+    network = {
+        "allowOut": ["api.example.com", "*.example.org"],
+        "denyOut": ["0.0.0.0/0"],
+        "dnsServers": ["203.0.113.53"],
+        "rules": {"api.example.com": [{"transform": {"headers": {"X-Key": "value"}}}]},
+        "egressProxy": {
+            "address": "proxy.example.com:1080",
+            "username": "ada",
+            "password": "hidden",
+            "tls": {"enabled": True, "serverName": "proxy.internal", "caCert": CERTIFICATE},
+        },
+    }
+    id = SandboxId((await create(http, network=network))["sandboxID"])
+    assert house.node.guests[id].egress == Egress(
+        internet=False,
+        allow=("api.example.com", "*.example.org"),
+        dns=("203.0.113.53",),
+        rules={"api.example.com": {"X-Key": "value"}},
+        proxy=Proxy("proxy.example.com:1080", "ada", "hidden", tls=True, server_name="proxy.internal", ca_cert=CERTIFICATE),
+    )
+    answer = await http.get(f"/sandboxes/{id}")
+    assert "hidden" not in answer.text and "CERTIFICATE" not in answer.text
+    shown = {"address": "proxy.example.com:1080", "username": "ada", "tls": {"enabled": True, "serverName": "proxy.internal"}}
+    assert answer.json()["network"] == {"allowPublicTraffic": True, **network, "egressProxy": shown}
+    assert (await http.put(f"/sandboxes/{id}/network", json={"dnsServers": []})).status_code == 204
+    assert house.node.guests[id].egress == Egress(dns=())
+    assert (await http.get(f"/sandboxes/{id}")).json()["network"] == {"allowPublicTraffic": True, "dnsServers": []}
+
+
+@pytest.mark.parametrize(
+    ("network", "status"),
+    [
+        ({"allowOut": ["api.example.com"]}, 400),
+        ({"denyOut": ["api.example.com"]}, 400),
+        ({"rules": {"api.example.com": [{}, {}]}}, 400),
+        ({"rules": {"api.example.com": [{"transform": {"headers": {"X": "${e2b.secrets.key}"}}}]}}, 501),
+        ({"egressProxy": {}}, 400),
+        ({"egressProxy": {"address": "192.168.0.1:1080"}}, 400),
+        ({"dnsServers": ["192.168.0.1"]}, 400),
+    ],
+)
+async def test_what_a_network_cannot_be_is_said(http: httpx.AsyncClient, network: dict[str, Any], status: int) -> None:
+    for answer in (
+        await http.post("/v2/sandboxes", json={"templateID": "base", "network": network}),
+        await http.put(f"/sandboxes/{(await create(http))['sandboxID']}/network", json=network),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (status, status)
 
 
 async def test_errors_have_their_status_in_the_body(http: httpx.AsyncClient, house: House) -> None:

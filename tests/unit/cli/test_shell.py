@@ -98,12 +98,12 @@ def test_a_hanging_session_can_be_left(server: Server, sandbox: str) -> None:
 
 def test_killing_asks_a_person_first(server: Server, sandbox: str) -> None:
     with Person(server, "kill", sandbox) as person:
-        person.wait_for("Kill ada for good?")
+        person.wait_for("Kill ada?")
         person.type("n\n")
         assert person.leave() == 1
     assert server.verb("info", sandbox).returncode == 0
     with Person(server, "kill", sandbox) as person:
-        person.wait_for("Kill ada for good?")
+        person.wait_for("Kill ada?")
         person.type("y\n")
         assert person.leave() == 0
     assert server.verb("ls").stdout == b""

@@ -32,6 +32,20 @@ def test_create_prints_the_id_alone(server: Server) -> None:
     assert (record["policy"]["idle_s"], record["policy"]["timeout_s"]) == (900, 7200)
 
 
+def test_what_it_may_reach_is_said_and_changed(server: Server) -> None:
+    assert (
+        server.verb("create", "--name", "ada", "--no-internet", "--allow", "api.example.com", "--allow", "203.0.113.7").returncode
+        == 0
+    )
+    network = told(server, "info", "ada")["network"]  # type: ignore[index]
+    assert (network["internet"], network["allow"]) == (False, ["api.example.com", "203.0.113.7"])
+    assert b"nothing but what is allowed; allow api.example.com, 203.0.113.7" in server.verb("info", "ada").stdout
+    network = told(server, "update", "ada", "--internet", "--allow", "none", "--deny", "203.0.113.0/24")["network"]  # type: ignore[index]
+    assert (network["internet"], network["allow"], network["deny"]) == (True, [], ["203.0.113.0/24"])
+    refused = server.verb("update", "ada", "--allow", "api.example.com")
+    assert refused.returncode != 0 and b"everything else is closed" in refused.stderr
+
+
 def test_ls_lists_all_pages(server: Server) -> None:
     for _ in range(3):
         assert server.verb("create").returncode == 0
@@ -210,3 +224,17 @@ def test_events_are_followed_as_they_happen(server: Server, sandbox: str) -> Non
         assert json.loads(following.stdout.readline())["kind"] == "sandbox.paused"
         following.send_signal(signal.SIGINT)
         assert following.wait(30) == 130
+
+
+def test_links_to_a_screen(server: Server, sandbox: str) -> None:
+    made = server.verb("link", sandbox, "--control", "--for", "2h", "--label", "anna")
+    assert re.fullmatch(rb"http://[^ ]+/app/screen#i[0-9a-z]{20}\.[0-9a-f]{64}\n", made.stdout)
+    assert b"watch and take over for 2h" in made.stderr
+    (kept,) = told(server, "links", sandbox)  # type: ignore[misc]
+    assert (kept["mode"], kept["label"], "token" in kept) == ("control", "anna", False)
+    heading, row = server.verb("links", sandbox).stdout.decode().splitlines()
+    assert heading.split() == ["ID", "MODE", "FOR", "AGE", "ENDS", "IN"]
+    assert row.split()[:3] == [kept["id"], "control", "anna"]
+    assert server.verb("unlink", sandbox, kept["id"]).stdout.decode().strip() == kept["id"]
+    assert told(server, "links", sandbox) == []
+    assert b"has no link" in server.verb("unlink", sandbox, kept["id"]).stderr

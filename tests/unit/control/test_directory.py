@@ -8,9 +8,10 @@ import pytest
 from roost.contracts.routes import Route
 from roost.control.directory import Directory, RouteTable
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
-from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
-from roost.domain.sandbox import Sandbox, Size, SleepPolicy
+from roost.domain.link import LinkMode, ScreenLink
+from roost.domain.sandbox import Driver, Sandbox, Size, SleepPolicy
 from roost.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -98,6 +99,46 @@ async def test_every_reader_sees_every_change_merged_by_sandbox() -> None:
         routes = [await anext(reader), await anext(reader)]
         assert {route.sandbox for route in routes} == {"i1", "i2"}
         assert routes[0].address is None, "the newest: 999 is odd"
+
+
+LINK = ScreenLink(LinkId("l1"), SandboxId("i1"), TeamId("t"), LinkMode.CONTROL, "anna", "digest", 0, 60)
+
+
+def links(table: RouteTable) -> dict[str, ScreenLink]:
+    route = table.locate("i1")
+    assert route is not None
+    return dict(route.links)
+
+
+def test_links_and_who_drives_are_in_the_route() -> None:
+    table = RouteTable()
+    table.put_link(LINK)
+    assert table.locate("i1") is None, "a link alone makes no sandbox"
+    driver = Driver(LINK.id, "anna", 5.0)
+    table.put(replace(at(State.RUNNING, 1), driver=driver), "198.18.0.2")
+    route = table.locate("i1")
+    assert route is not None and (route.driver, dict(route.links)) == (driver, {"digest": LINK})
+    table.put_link(replace(LINK, id=LinkId("l2"), digest="other"))
+    table.put(at(State.PAUSING, 2))
+    assert list(links(table)) == ["digest", "other"] and table.locate("i1") != route
+    table.drop_link(LINK)
+    table.drop_link(LINK)
+    assert list(links(table)) == ["other"]
+    assert [link.id for link in table.links()] == ["l2"]
+    table.put(at(State.DEAD, 3))
+    assert table.links() == [], "links of a dead sandbox go with it"
+
+
+async def test_changes_of_links_are_told_and_so_is_their_end_by_time() -> None:
+    table = RouteTable()
+    table.put(at(State.RUNNING, 1), "198.18.0.2")
+    changes = table.changes()
+    table.put_link(LINK)
+    assert "digest" in (await anext(changes)).links
+    table.remind(SandboxId("i1"))
+    assert (await anext(changes)).sandbox == "i1"
+    table.drop_link(LINK)
+    assert not (await anext(changes)).links
 
 
 async def test_an_unchanged_route_is_no_change() -> None:

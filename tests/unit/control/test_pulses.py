@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from roost.contracts.ledger import Traffic
 from roost.control.pulses import Pulses
-from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox, Size
@@ -30,9 +30,13 @@ RECORD = Sandbox(
 class Silent:
     def __init__(self) -> None:
         self.forgotten: list[SandboxId] = []
+        self.seen = Traffic()
 
     def traffic(self, sandbox: SandboxId) -> Traffic:
-        return Traffic()
+        return self.seen
+
+    def watched_at(self, sandbox: SandboxId, link: LinkId) -> float | None:
+        return None
 
     def forget(self, sandbox: SandboxId) -> None:
         self.forgotten.append(sandbox)
@@ -96,3 +100,25 @@ def test_who_is_gone_is_forgotten_by_the_ledger_too() -> None:
     assert ledger.forgotten == []
     watch.keep_only(set())
     assert ledger.forgotten == [RECORD.id] and watch.unsaved(RECORD.id) == ()
+
+
+def test_quiet_requests_do_not_keep_it_awake() -> None:
+    ledger = Silent()
+    watch = Pulses(clock=ManualClock(0), ledger=ledger)
+    watch.read(RECORD, usage(0))
+    ledger.seen = Traffic(quiet_requests=1, quiet_bytes=100_000)
+    watch.read(RECORD, usage(5, moved_bytes=80_000))
+    watch.read(RECORD, usage(10, moved_bytes=105_000))  # the rest of the same frames, metered late
+    assert watch.signals(RECORD).network_at is None
+    watch.read(RECORD, usage(15, moved_bytes=205_000))
+    assert watch.signals(RECORD).network_at == 15, "what it moves of its own counts as before"
+
+
+def test_quiet_requests_hide_no_more_than_a_little_of_what_comes_after() -> None:
+    ledger = Silent()
+    watch = Pulses(clock=ManualClock(0), ledger=ledger)
+    watch.read(RECORD, usage(0))
+    ledger.seen = Traffic(quiet_requests=1000, quiet_bytes=100_000_000)
+    watch.read(RECORD, usage(5, moved_bytes=1000))
+    watch.read(RECORD, usage(10, moved_bytes=101_000))
+    assert watch.signals(RECORD).network_at == 10

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.domain.egress import NEVER, OPEN, Egress, Verdict, parse_networks, verdict
-from roost.domain.errors import Invalid
+from roost.domain.egress import NEVER, OPEN, Egress, Passage, Verdict, may_ask, may_pass, parse_networks, passage, verdict
+from roost.domain.errors import Invalid, Unsupported
+from roost.domain.proxy import Proxy, Speech
 
 PUBLIC = IPv4Address("203.0.113.7")
 
@@ -85,3 +87,120 @@ def test_a_network_with_host_bits_is_refused_and_the_right_one_offered() -> None
 def test_a_list_has_an_end() -> None:
     with pytest.raises(Invalid, match="1001 entries"):
         Egress(allow=tuple(f"203.{n // 256}.{n % 256}.1" for n in range(1001)))
+
+
+API, OTHER = "api.example.com", "other.example"
+NAMED = Egress(internet=False, allow=(API, "*.wild.example", "192.0.2.0/24"))
+SECRET = {"Authorization": "Bearer secret"}
+LISTED = IPv4Address("192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    ("egress", "name", "destination", "expected"),
+    [
+        (NAMED, API, PUBLIC, Passage(API, True, {})),
+        (NAMED, "a.wild.example", PUBLIC, Passage("a.wild.example", True, {})),
+        (NAMED, OTHER, PUBLIC, None),
+        (NAMED, None, PUBLIC, None),
+        (NAMED, OTHER, LISTED, Passage(None, False, {})),
+        (NAMED, None, LISTED, Passage(None, False, {})),
+        (Egress(rules={API: SECRET}), API, PUBLIC, Passage(API, False, SECRET)),
+        (Egress(rules={API: SECRET}), OTHER, PUBLIC, Passage(None, False, {})),
+        (Egress(rules={API: SECRET}), None, PUBLIC, Passage(None, False, {})),
+        (Egress(internet=False, allow=(API,), rules={"*.example.com": SECRET}), API, PUBLIC, Passage(API, True, SECRET)),
+        # A rule opens nothing: its host's own address must be open, which is seen when it is known.
+        (Egress(internet=False, allow=("192.0.2.0/24",), rules={API: SECRET}), API, PUBLIC, Passage(API, False, SECRET)),
+    ],
+)
+def test_a_connection_that_says_a_name_goes_where_the_name_leads(
+    egress: Egress, name: str | None, destination: IPv4Address, expected: Passage | None
+) -> None:
+    assert passage(egress, name, destination) == expected
+
+
+@given(st.ip_addresses(v=4), st.booleans())
+def test_no_name_leads_to_a_private_address(address: IPv4Address, any_address: bool) -> None:
+    allowed = may_pass(OPEN, Passage(API, any_address, {}), address)
+    assert allowed is (verdict(OPEN, address) is Verdict.OPEN)
+
+
+def test_only_the_names_that_are_allowed_may_be_asked_for() -> None:
+    assert may_ask(NAMED, API) and may_ask(NAMED, "b.wild.example") and not may_ask(NAMED, OTHER)
+    assert may_ask(OPEN, OTHER)
+    assert may_ask(Egress(internet=False, allow=("192.0.2.0/24",)), OTHER)
+    assert not may_ask(Egress(internet=False), OTHER)
+    assert not may_ask(Egress(dns=()), OTHER)
+
+
+def test_only_what_the_kernel_cannot_do_needs_a_gate() -> None:
+    assert not any(
+        egress.gated
+        for egress in (OPEN, Egress(internet=False, allow=("192.0.2.1",)), Egress(dns=("192.0.2.53",), rules={API: {}}))
+    )
+    assert all(egress.gated for egress in (NAMED, Egress(rules={API: SECRET}), Egress(proxy=Proxy("proxy.example:1080"))))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "word"),
+    [
+        ({"allow": (API,)}, "everything else is closed"),
+        ({"internet": False, "allow": ("not a name",)}, "neither"),
+        ({"dns": ("10.0.0.1",)}, "no sandbox reaches"),
+        ({"dns": ("dns.example",)}, "not the IPv4 address"),
+        ({"dns": tuple(f"192.0.2.{n}" for n in range(11))}, "10 is the most"),
+        ({"rules": {f"h{n}.example": {} for n in range(11)}}, "10 is the most"),
+        ({"rules": {API: {f"X-{n}": "" for n in range(21)}}}, "20 is the most"),
+        ({"rules": {"192.0.2.1": {}}}, "by name"),
+        ({"rules": {API: {"Transfer-Encoding": "chunked"}}}, "cannot set"),
+        ({"rules": {API: {"Host": OTHER}}}, "cannot set"),
+        ({"rules": {API: {"X Y": "a"}}}, "cannot set"),
+        ({"rules": {API: {"X": "a\r\nY: b"}}}, "cannot carry"),
+        ({"rules": {API: {"X": "\u20ac"}}}, "cannot carry"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(wanted: dict[str, Any], word: str) -> None:
+    with pytest.raises(Invalid, match=word):
+        Egress(**wanted)
+
+
+def test_secrets_are_not_there_yet() -> None:
+    with pytest.raises(Unsupported, match="keeps no secrets"):
+        Egress(rules={API: {"X": "Bearer ${e2b.secrets.key}"}})
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("proxy.example:1080", (Speech.SOCKS5, "proxy.example", 1080)),
+        ("socks5://203.0.113.7:1080/", (Speech.SOCKS5, "203.0.113.7", 1080)),
+        ("http://Proxy.Example:3128", (Speech.CONNECT, "proxy.example", 3128)),
+    ],
+)
+def test_a_proxys_address_says_how_it_is_asked(address: str, expected: tuple[Speech, str, int]) -> None:
+    proxy = Proxy(address)
+    assert (proxy.speech, proxy.host, proxy.port) == expected
+    assert proxy.ip == (IPv4Address("203.0.113.7") if "203" in address else None)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"address": "proxy.example"},
+        {"address": "proxy.example:0"},
+        {"address": "proxy.example:65536"},
+        {"address": "ftp://proxy.example:1"},
+        {"address": "http://a:b@proxy.example:1"},
+        {"address": "[::1]:1080"},
+        {"address": "proxy.example:1", "password": "alone"},
+        {"address": "proxy.example:1", "username": "x" * 256},
+        {"address": "proxy.example:1", "server_name": "other.example"},
+        {"address": "proxy.example:1", "tls": True, "ca_cert": "no PEM"},
+    ],
+)
+def test_what_is_no_proxy_is_refused(wanted: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        Proxy(**wanted)
+
+
+def test_a_proxys_password_is_not_shown() -> None:
+    assert "hidden" not in repr(Egress(proxy=Proxy("proxy.example:1", "ada", "hidden")))

@@ -13,7 +13,8 @@ import pytest
 from anyio.abc import SocketStream, UDPSocket
 
 from roost.domain.errors import Fault
-from roost.node.dns import IN_FLIGHT_OF_SLOT, Forwarder, ResolvConf, Resolver, failure, parse_resolv_conf, question_name
+from roost.node.dns import IN_FLIGHT_OF_SLOT, Forwarder, ResolvConf, Resolver, parse_resolv_conf
+from roost.node.dns_wire import failure, question_name
 
 pytestmark = pytest.mark.anyio
 

@@ -118,4 +118,76 @@ def test_the_built_in_base_is_what_was_promised() -> None:
 
 
 def test_every_built_in_template_loads() -> None:
-    assert "base" in {definition.name for definition in list_definitions()}
+    assert {"base", "desktop"} <= {definition.name for definition in list_definitions()}
+
+
+def test_the_built_in_desktop_goes_on_from_base() -> None:
+    base, desktop = find_definition("base"), find_definition("desktop")
+    assert desktop.parent == base
+    assert desktop.has_desktop and not base.has_desktop
+    assert (desktop.user, desktop.workdir, desktop.suite) == (base.user, base.workdir, base.suite)
+    assert desktop.env["DISPLAY"] == ":0" and desktop.env["LANG"] == base.env["LANG"]
+    assert not set(desktop.packages) & set(base.packages), "what base has is there already"
+    assert desktop.files is not None
+    for program in ("etc/roost/boot.d/desktop", "usr/lib/roost/desktop-start", "usr/lib/roost/desktop-ready"):
+        assert (desktop.files / program).stat().st_mode & 0o111
+
+
+CHILD = """
+name = "child"
+from = "desktop"
+packages = ["gimp"]
+
+[env]
+EXTRA = "1"
+
+[[run]]
+command = "child's own"
+
+[ready]
+command = "true"
+user = "user"
+"""
+
+
+def test_what_a_child_does_not_say_is_as_in_its_parent(tmp_path: Path) -> None:
+    parent = load_definition(make(tmp_path / "desktop", DESKTOP))
+    child = load_definition(make(tmp_path / "child", CHILD))
+    assert (child.user, child.workdir, child.size, child.start) == (parent.user, parent.workdir, parent.size, parent.start)
+    assert child.packages == ("gimp",)
+    assert child.env == {"DISPLAY": ":0", "EXTRA": "1"}
+    assert child.run[:-1] == parent.run and child.run[-1].command == "child's own"
+    assert child.ready is not None and child.ready.command == "true"
+
+
+def test_a_changed_parent_is_another_child(tmp_path: Path) -> None:
+    make(tmp_path / "desktop", DESKTOP)
+    folder = make(tmp_path / "child", CHILD)
+    before = load_definition(folder).digest
+    make(tmp_path / "desktop", DESKTOP + "# a comment\n")
+    assert load_definition(folder).digest != before
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "named"),
+    [
+        ('from = "desktop"', 'from = "nothing"', "nothing"),
+        ('from = "desktop"', 'from = "child"', "child"),
+        ('packages = ["gimp"]', 'packages = ["gimp"]\nsuite = "sid"', "suite"),
+    ],
+)
+def test_a_parent_that_cannot_be_one_is_refused(was: str, becomes: str, named: str, tmp_path: Path) -> None:
+    make(tmp_path / "desktop", DESKTOP)
+    make(tmp_path / "other", CHILD.replace('"child"', '"other"'))
+    folder = make(tmp_path / "child", CHILD.replace(was, becomes))
+    with pytest.raises(Invalid) as refused:
+        load_definition(folder)
+    assert named in refused.value.message
+
+
+def test_only_one_step_goes_back(tmp_path: Path) -> None:
+    make(tmp_path / "desktop", DESKTOP)
+    make(tmp_path / "child", CHILD)
+    folder = make(tmp_path / "grandchild", CHILD.replace('"child"', '"grandchild"').replace('"desktop"', '"child"'))
+    with pytest.raises(Invalid, match="name that one"):
+        load_definition(folder)

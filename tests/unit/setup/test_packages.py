@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from roost.setup.packages import REQUIREMENTS, NotRoot, check_root, missing_packages
+from roost.setup.packages import BROWSER, REQUIREMENTS, NotRoot, check_root, missing_packages
 
 
 def test_programs_and_files_are_looked_for() -> None:
@@ -12,6 +12,12 @@ def test_programs_and_files_are_looked_for() -> None:
 
 def test_nothing_is_missing_where_all_is_there() -> None:
     assert missing_packages(find=lambda name: name, exists=lambda _: True) == ()
+
+
+def test_serving_needs_no_browser() -> None:
+    absent = {"find": lambda _: None, "exists": lambda _: False}
+    assert BROWSER not in missing_packages(**absent)
+    assert missing_packages(**absent, needs=(BROWSER,)) == (BROWSER,)
 
 
 def test_each_is_named_once() -> None:

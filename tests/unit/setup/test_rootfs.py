@@ -105,6 +105,34 @@ def test_the_build_keeps_its_mounts_to_itself(base: TemplateDefinition, tmp_path
     assert command[-3:] == list(MIRROR.lines("trixie"))
 
 
+def test_a_child_starts_with_its_parents_tar_and_makes_nothing_of_it_again(tmp_path: Path) -> None:
+    desktop = find_definition("desktop")
+    parent = tmp_path / "it's the parent.tar"
+    command = mmdebstrap_command(desktop, MIRROR, tmp_path / "hook", tmp_path / "out.tar", parent=parent)
+    assert "--variant=custom" in command and not any(word.startswith("--include") for word in command)
+    hooks = [word.removeprefix("--customize-hook=") for word in command if word.startswith("--customize-hook=")]
+    assert hooks[0].startswith('chroot "$1" apt-get install') and "chromium" in hooks[0]
+    script = render_hook(desktop, (ca(tmp_path, "a.crt", "1"),), MIRROR)
+    assert "useradd" not in script and "update-ca-certificates" not in script
+    assert 'chown -R 1000:1000 "$root/home/user"' in script
+
+
+def test_a_parents_tar_does_not_hide_what_apt_needs(tmp_path: Path) -> None:
+    """Unpacked by the very hook, beside what mmdebstrap has put there for its own work."""
+    source, root, tar = tmp_path / "source", tmp_path / "root", tmp_path / "parent.tar"
+    for folder, content in ((source, "of the parent"), (root, "of the making")):
+        for name in ("etc/resolv.conf", "etc/apt/sources.list", "etc/motd"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+    subprocess.run(["tar", "-cf", tar, "-C", source, "."], check=True)
+    command = mmdebstrap_command(find_definition("desktop"), MIRROR, tmp_path / "hook", tmp_path / "out.tar", parent=tar)
+    [unpack] = [word.removeprefix("--setup-hook=") for word in command if word.startswith("--setup-hook=")]
+    subprocess.run(["sh", "-euc", unpack, "sh", root], check=True)
+    assert (root / "etc/motd").read_text() == "of the parent"
+    assert (root / "etc/resolv.conf").read_text() == (root / "etc/apt/sources.list").read_text() == "of the making"
+
+
 def test_a_tar_is_unpacked_with_its_modes_and_links(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "bin").mkdir(parents=True)

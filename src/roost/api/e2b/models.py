@@ -26,8 +26,25 @@ class AutoResume(Sent):
     enabled: bool = False
 
 
+class EgressProxyTls(Sent):
+    enabled: bool = False
+    serverName: Text | None = None
+    caCert: Text | None = None
+
+
 class EgressProxy(Sent):
-    address: Text | None = None
+    address: Text
+    username: Text | None = None
+    password: Text | None = None
+    tls: EgressProxyTls | None = None
+
+
+class Transform(Sent):
+    headers: Pairs | None = None
+
+
+class Rule(Sent):
+    transform: Transform | None = None
 
 
 class NetworkUpdate(Sent):
@@ -37,7 +54,7 @@ class NetworkUpdate(Sent):
     denyOut: list[Text] | None = None
     dnsServers: list[Text] | None = None
     egressProxy: EgressProxy | None = None
-    rules: dict[Text, list[dict[str, object]]] | None = None
+    rules: dict[Text, list[Rule]] | None = None
     allow_internet_access: bool | None = None
 
 

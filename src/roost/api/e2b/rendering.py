@@ -15,6 +15,7 @@ from roost.api.v1.rendering import timestamp
 from roost.domain.events import Event, EventKind
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
+from roost.domain.proxy import Proxy
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Kind, Snapshot
 from roost.domain.team import ApiKey
@@ -109,8 +110,21 @@ def network(record: Sandbox) -> dict[str, Any]:
         "denyOut": [*egress.deny, *([] if egress.internet else [EVERYWHERE])],
         "maskRequestHost": ingress.mask_host,
         "httpsPorts": list(ingress.https_ports),
+        "rules": {host: [{"transform": {"headers": dict(headers)}}] for host, headers in egress.rules.items()},
+        "egressProxy": _proxy(egress.proxy) if egress.proxy is not None else None,
     }
-    return {"allowPublicTraffic": ingress.public} | {name: value for name, value in shown.items() if value}
+    always = {"allowPublicTraffic": ingress.public} | ({} if egress.dns is None else {"dnsServers": list(egress.dns)})
+    return always | {name: value for name, value in shown.items() if value}
+
+
+def _proxy(proxy: Proxy) -> dict[str, Any]:
+    """Without its password, and without the certificates it is checked against."""
+    shown: dict[str, Any] = {"address": proxy.address}
+    if proxy.username is not None:
+        shown["username"] = proxy.username
+    if proxy.tls:
+        shown["tls"] = {"enabled": True} | ({"serverName": proxy.server_name} if proxy.server_name else {})
+    return shown
 
 
 def _domain(about: About) -> str:

@@ -53,7 +53,7 @@ async def follow(
     last_event_id: Annotated[str | None, Header(description="Goes on behind this one, without a gap.")] = None,
 ) -> Response:
     """Server-sent events. A comment comes every 15 seconds when nothing happens."""
-    after = query.after if last_event_id is None else _sequence(last_event_id)
+    after = query.after if last_event_id is None else sequence_of(last_event_id)
     wanted = EventQuery(
         sandbox=SandboxId(query.sandbox) if query.sandbox is not None else None,
         kinds=tuple(query.kind),
@@ -65,7 +65,7 @@ async def follow(
     )
 
 
-def _sequence(text: str) -> int:
+def sequence_of(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise Invalid("invalid", f"Last-Event-ID {text!r} is no sequence of an event.", field="Last-Event-ID")
     return int(text)

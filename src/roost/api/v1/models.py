@@ -9,36 +9,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from roost.api.v1.network import NetworkBody, NetworkModel
+from roost.api.v1.schema import GIVEN, TAKEN, Pairs, Seconds, Text, Timestamp, Whole
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import OnTimeout
 from roost.domain.snapshot import Kind, Purpose
 
 
-def _storable(text: str) -> str:
-    """JSON can spell half a character (`\\ud800`); nothing behind this door can hold one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("it holds half a character") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_storable)]
-Pairs = dict[Text, Text]
-# Finite, and within what a clock can hold: beyond that is a mistake, not a wish.
-Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e10, le=1e10)]
-# What every JSON reader can hold.
-Whole = Annotated[int, Field(ge=-(2**53), le=2**53)]
-Timestamp = Annotated[str, Field(description="RFC 3339, UTC.", examples=["2026-01-31T12:00:00.250Z"])]
-
-
 class Taken(BaseModel):
     """A body from a caller."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = TAKEN
 
 
 class Asked(BaseModel):
@@ -50,7 +34,7 @@ class Asked(BaseModel):
 class Given(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+    model_config = GIVEN
 
 
 class ErrorDetail(Given):
@@ -94,6 +78,7 @@ class CreateBody(PolicyFields):
     metadata: Pairs = {}
     env: Annotated[Pairs, Field(description="Variables of every process in it.")] = {}
     size: SizeModel | None = None
+    network: NetworkBody | None = None
 
 
 class UpdateBody(PolicyFields):
@@ -101,6 +86,7 @@ class UpdateBody(PolicyFields):
 
     name: Text | None = None
     metadata: Pairs = {}
+    network: NetworkBody | None = None
 
 
 class SandboxQuery(Asked):
@@ -133,6 +119,10 @@ class FollowQuery(Asked):
     after: Annotated[Whole | None, Field(ge=0, description="Start behind this one; left out: with the next.")] = None
 
 
+class KillQuery(Asked):
+    keep: Annotated[bool, Field(description="Whether it can be undeleted for a while.")] = True
+
+
 class MetricsQuery(Asked):
     start: Annotated[Seconds, Field(description="Seconds since 1970.")] = 0.0
     end: Annotated[Seconds, Field(description="Seconds since 1970.")] = 1e10
@@ -156,6 +146,10 @@ class ForkBody(Taken):
     names: Annotated[list[Text] | None, Field(description="One for each, if given.")] = None
 
 
+class RollbackBody(Taken):
+    snapshot: Annotated[Text, Field(description="One of its own, by id or name.")]
+
+
 class ExtendBody(Taken):
     timeout_s: Annotated[Seconds, Field(description="From now on; may be shorter than what is left.")]
 
@@ -176,12 +170,21 @@ class OperationModel(Given):
     deadline_at: Timestamp
 
 
+class DriverModel(Given):
+    """The person at the keyboard."""
+
+    who: str
+    since: Timestamp
+    link: Annotated[str, Field(description="By which they came.")]
+
+
 class SandboxModel(Given):
     id: Annotated[str, Field(examples=["i0h3mn29fk4ttq0xv2c71"])]
     name: str | None
     state: State
     template: str
     created_at: Timestamp
+    changed_at: Annotated[Timestamp, Field(description="Of its state: asleep, awake or dead since then.")]
     started_at: Annotated[Timestamp | None, Field(description="Of this incarnation.")]
     expires_at: Timestamp | None
     incarnation: Annotated[int, Field(description="Counts the processes that stood behind it.")]
@@ -190,10 +193,14 @@ class SandboxModel(Given):
     metadata: Pairs
     size: SizeModel
     policy: PolicyFields
+    network: Annotated[NetworkModel, Field(description="What it may reach, and who may reach it.")]
     hold: HoldModel | None
+    driver: Annotated[DriverModel | None, Field(description="The person who drives; null: the agent does.")]
     operation: Annotated[OperationModel | None, Field(description="The move under way.")]
     access_token: Annotated[str, Field(description="Opens the agent inside it.")]
     reason: Annotated[str | None, Field(description="Why it died, or was rewound.")]
+    undelete_until: Annotated[Timestamp | None, Field(description="Until then a dead one can be undeleted.")]
+    has_desktop: Annotated[bool, Field(description="It has a screen.")]
     url: Annotated[str, Field(examples=["http://{port}-i0h3mn29fk4ttq0xv2c71.roost.localhost:4700"])]
     domain: str
 
@@ -271,6 +278,10 @@ class TemplateModel(Given):
     id: str
     name: str
     description: str
+    has_desktop: Annotated[bool, Field(description="Its sandboxes have a screen.")]
+    packages: Annotated[list[str], Field(description="What is installed, beside what those need.")]
+    sandboxes: Annotated[int, Field(description="Living ones that were made from it, of all teams.")]
+    memory_bytes: Annotated[int, Field(description="Of its snapshot, which every sandbox starts from.")]
     snapshot: str
     size: SizeModel
     user: str
@@ -337,12 +348,33 @@ class CountsModel(Given):
     running: Annotated[int, Field(description="Sandboxes with a process behind them.")]
 
 
+class SlotsModel(Given):
+    """Network slots."""
+
+    held: Annotated[int, Field(description="Of sandboxes, awake or asleep.")]
+    spare: Annotated[int, Field(description="Ready in advance.")]
+    most: Annotated[int, Field(description="How many there can be.")]
+
+
+class CheckModel(Given):
+    name: str
+    ok: bool
+    detail: Annotated[str, Field(description="How it stands and, if it is not well, what to do.")]
+
+
 class NodeModel(Given):
     """What the machine holds and what is left of it."""
 
     sandboxes: CountsModel
     snapshots: int
-    warm: Annotated[dict[str, int], Field(description="Clones kept ready, by snapshot.")]
+    warm: Annotated[dict[str, int], Field(description="Clones kept ready, by template.")]
+    load: Annotated[list[float], Field(description="Of the last 1, 5 and 15 minutes.", min_length=3, max_length=3)]
+    cpus: int
+    memory_total_bytes: int
     memory_free_bytes: int
-    disk_free_bytes: int
     disk_total_bytes: int
+    disk_used_bytes: int
+    disk_free_bytes: int
+    slots: SlotsModel
+    uptime_s: Annotated[float, Field(description="Of the server.")]
+    checks: list[CheckModel]

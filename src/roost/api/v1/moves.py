@@ -44,6 +44,22 @@ async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody
     return rendering.snapshot(record)
 
 
+@router.post("/rollback", operation_id="rollBackSandbox", summary="Take it back", responses=errors(*MOVE, 413))
+async def roll_back(caller: Caller, use: Use, ref: Ref, body: models.RollbackBody) -> models.SandboxModel:
+    """To one of its own snapshots, from which it runs on; one without memory boots. Where it was is kept in a snapshot named
+    `before-rollback-…`: nothing is lost."""
+    return rendering.sandbox(await use.rollbacks.roll_back(caller.team, ref, body.snapshot), use.about)
+
+
+@router.post(
+    "/undelete", status_code=201, operation_id="undeleteSandbox", summary="Bring a dead one back", responses=errors(*MOVE)
+)
+async def undelete(caller: Caller, use: Use, ref: Ref) -> models.SandboxModel:
+    """As a new sandbox, made of what was kept: the same disk (and memory, if it was killed in its sleep), metadata, policy,
+    environment and network, and the same name if that is free. By name it is the one that died last."""
+    return rendering.sandbox(await use.undeletes.undelete(caller.team, ref), use.about)
+
+
 @router.post("/fork", status_code=201, operation_id="forkSandbox", summary="Multiply it", responses=errors(*MOVE, 413))
 async def fork(caller: Caller, use: Use, ref: Ref, body: models.ForkBody = _FORK) -> models.ForkAnswer:
     """Children that go on from the same moment, each with an identity of its own. Some may fail while others run:

@@ -32,8 +32,9 @@ async def version(use: Use) -> models.VersionModel:
 
 
 @router.get("/node", operation_id="getNode", summary="What the machine holds", responses=errors())
-async def node(use: Use) -> models.NodeModel:
-    return rendering.node(await use.nodes.last_seen())
+async def node(caller: Caller, use: Use) -> models.NodeModel:
+    templates = {template.snapshot: template.name for template in await use.templates.list(caller.team)}
+    return rendering.node(await use.nodes.last_seen(), templates)
 
 
 @router.post("/node/sleep-all", operation_id="sleepAll", summary="Let every sandbox sleep", responses=errors(504))

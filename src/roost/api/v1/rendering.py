@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from roost.api.http import error_content
 from roost.api.services import About
 from roost.api.v1 import models
+from roost.api.v1.network import network
 from roost.control.power import Resumed
+from roost.control.templates import TemplateUsage
 from roost.domain.activity import Activity
 from roost.domain.errors import RoostError
 from roost.domain.events import Event
+from roost.domain.health import examine
+from roost.domain.ids import SnapshotId
+from roost.domain.lifecycle import LIVING
 from roost.domain.node import NodeReport, Usage
-from roost.domain.sandbox import Sandbox, Size, SleepPolicy
+from roost.domain.sandbox import Driver, Sandbox, Size, SleepPolicy
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
@@ -42,6 +49,10 @@ def _policy(policy: SleepPolicy) -> models.PolicyFields:
     )
 
 
+def driver(who: Driver | None) -> models.DriverModel | None:
+    return models.DriverModel(who=who.who, since=timestamp(who.since), link=who.link) if who else None
+
+
 def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
     operation, hold = record.operation, record.hold
     return {
@@ -50,6 +61,7 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         "state": record.state,
         "template": record.template,
         "created_at": timestamp(record.created_at),
+        "changed_at": timestamp(record.changed_at),
         "started_at": timestamp(record.started_at) if record.incarnation else None,
         "expires_at": _maybe(record.expires_at),
         "incarnation": record.incarnation,
@@ -58,7 +70,9 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         "metadata": dict(record.metadata),
         "size": _size(record.size),
         "policy": _policy(record.policy),
+        "network": network(record),
         "hold": models.HoldModel(until=timestamp(hold.until), reason=hold.reason) if hold else None,
+        "driver": driver(record.driver) if record.state in LIVING else None,
         "operation": models.OperationModel(
             action=operation.action,
             started_at=timestamp(operation.started_at),
@@ -67,7 +81,9 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         if operation
         else None,
         "access_token": record.access_token,
+        "has_desktop": record.has_desktop,
         "reason": record.reason,
+        "undelete_until": _maybe(record.undelete_until),
         "url": f"{about.scheme}://{{port}}-{record.id}.{about.domain}:{about.port}",
         "domain": about.domain,
     }
@@ -136,11 +152,15 @@ def snapshot(record: Snapshot) -> models.SnapshotModel:
     )
 
 
-def template(record: Template) -> models.TemplateModel:
+def template(record: Template, usage: TemplateUsage) -> models.TemplateModel:
     return models.TemplateModel(
         id=record.id,
         name=record.name,
         description=record.description,
+        has_desktop=record.has_desktop,
+        packages=list(record.packages),
+        sandboxes=usage.sandboxes.get(record.name, 0),
+        memory_bytes=usage.memory_bytes.get(record.snapshot, 0),
         snapshot=record.snapshot,
         size=_size(record.size),
         user=record.user,
@@ -163,18 +183,34 @@ def key(record: ApiKey) -> models.KeyModel:
     return models.KeyModel(id=record.id, name=record.name, hint=record.hint, created_at=timestamp(record.created_at))
 
 
-def node(reports: list[NodeReport]) -> models.NodeModel:
-    """All nodes together; there is one."""
-    warm: dict[str, int] = {}
+def node(reports: list[NodeReport], templates: Mapping[SnapshotId, str]) -> models.NodeModel:
+    """All nodes together; there is one. `templates` are the names of the templates' snapshots."""
+    warm: Counter[str] = Counter()
     for report in reports:
         for source, count in report.warm.items():
-            warm[source] = warm.get(source, 0) + count
-    running = sum(presence.alive for report in reports for presence in report.present)
+            warm[templates.get(source, source)] += count
+    free, total = sum(report.disk_free_bytes for report in reports), sum(report.disk_total_bytes for report in reports)
+    first = reports[0]
     return models.NodeModel(
-        sandboxes=models.CountsModel(running=running),
+        sandboxes=models.CountsModel(running=sum(presence.alive for report in reports for presence in report.present)),
         snapshots=sum(len(report.snapshots) for report in reports),
-        warm=warm,
+        warm=dict(warm),
+        load=list(first.load),
+        cpus=sum(report.cpus for report in reports),
+        memory_total_bytes=sum(report.memory_total_bytes for report in reports),
         memory_free_bytes=sum(report.memory_free_bytes for report in reports),
-        disk_free_bytes=sum(report.disk_free_bytes for report in reports),
-        disk_total_bytes=sum(report.disk_total_bytes for report in reports),
+        disk_total_bytes=total,
+        disk_used_bytes=max(0, total - free),
+        disk_free_bytes=free,
+        slots=models.SlotsModel(
+            held=sum(report.slots.held for report in reports),
+            spare=sum(report.slots.spare for report in reports),
+            most=sum(report.slots.most for report in reports),
+        ),
+        uptime_s=first.uptime_s,
+        checks=[
+            models.CheckModel(name=check.name, ok=check.ok, detail=check.detail)
+            for report in reports
+            for check in examine(report)
+        ],
     )

@@ -9,7 +9,7 @@ from roost.api.v1.models import ErrorAnswer
 _MEANING = {
     400: "The request makes no sense as it stands.",
     401: "No API key, or one that is not ours.",
-    403: "Known, but not allowed.",
+    403: "Known, but not allowed; or a page of another site asked.",
     404: "No such thing.",
     409: "Not in this state, or somebody else was first.",
     410: "There was one; it is dead.",
@@ -20,7 +20,7 @@ _MEANING = {
     503: "Not now; the same request may succeed later.",
     504: "It took longer than it may.",
 }
-ALWAYS = (400, 401, 500, 503)
+ALWAYS = (400, 401, 403, 500, 503)
 MOVE = (404, 409, 410, 429, 504)  # whatever makes a sandbox do something
 
 

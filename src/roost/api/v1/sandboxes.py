@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Header, Path, Query, Response
 
 from roost.api.access import Caller, KeyedRoute, Use
-from roost.api.v1 import models, rendering
+from roost.api.v1 import models, network, rendering
 from roost.api.v1.responses import errors
 from roost.control.sandboxes import CreateSandbox, SandboxChanges, SandboxFilter
 from roost.domain.errors import Invalid
@@ -44,6 +44,8 @@ async def create(
         env=body.env,
         policy=SleepPolicy(**{field: getattr(body, field) for field in _POLICY}),
         size=Size(**body.size.model_dump()) if body.size else None,
+        egress=network.egress_of(body.network),
+        ingress=network.ingress_of(body.network),
         idempotency_key=idempotency_key,
     )
     return rendering.sandbox(await use.sandboxes.create(caller, request), use.about)
@@ -80,17 +82,19 @@ async def update(caller: Caller, use: Use, ref: Ref, body: models.UpdateBody) ->
     if "metadata" in given:
         changes = replace(changes, metadata=body.metadata)
     if given & _POLICY:
-        policy = (await use.sandboxes.get(caller.team, ref)).policy
-        changes = replace(changes, policy=replace(policy, **{field: getattr(body, field) for field in given & _POLICY}))
+        mentioned = {field: getattr(body, field) for field in given & _POLICY}
+        changes = replace(changes, policy=lambda policy: replace(policy, **mentioned))
+    if body.network is not None:
+        egress, ingress = network.egress_change(body.network), network.ingress_change(body.network)
+        changes = replace(changes, **({"egress": egress} if egress else {}), **({"ingress": ingress} if ingress else {}))
     return rendering.sandbox(await use.sandboxes.update(caller.team, ref, changes), use.about)
 
 
-@router.delete(
-    "/{ref}", status_code=204, operation_id="killSandbox", summary="End a sandbox for good", responses=errors(404, 504)
-)
-async def kill(caller: Caller, use: Use, ref: Ref) -> Response:
-    """Processes, memory and disk are gone afterwards. Snapshots that were kept stay. A dead one is ended already."""
-    await use.sandboxes.kill(caller.team, ref)
+@router.delete("/{ref}", status_code=204, operation_id="killSandbox", summary="End a sandbox", responses=errors(404, 504))
+async def kill(caller: Caller, use: Use, ref: Ref, query: Annotated[models.KillQuery, Query()]) -> Response:
+    """Its processes are gone afterwards. Its disk (and its memory, if it slept) is kept for a while, so that it can be undeleted;
+    with `keep=false` nothing is left, also of one that is dead already. Snapshots that were taken of it stay."""
+    await use.sandboxes.kill(caller.team, ref, keep=query.keep)
     return Response(status_code=204)
 
 

@@ -15,11 +15,12 @@ router = APIRouter(prefix="/v1/templates", tags=["templates"], route_class=Keyed
 
 @router.get("", operation_id="listTemplates", summary="List templates", responses=errors())
 async def list_(caller: Caller, use: Use) -> models.TemplateList:
-    return models.TemplateList(templates=[rendering.template(record) for record in await use.templates.list(caller.team)])
+    found, usage = await use.templates.list(caller.team), await use.templates.usage()
+    return models.TemplateList(templates=[rendering.template(record, usage) for record in found])
 
 
 @router.get("/{ref}", operation_id="getTemplate", summary="Get a template", responses=errors(404))
 async def get(
     caller: Caller, use: Use, ref: Annotated[str, Path(description="A template's name or id.")]
 ) -> models.TemplateModel:
-    return rendering.template(await use.templates.get(caller.team, ref))
+    return rendering.template(await use.templates.get(caller.team, ref), await use.templates.usage())

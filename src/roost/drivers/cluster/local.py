@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from roost.contracts.cluster import Node
+from roost.contracts.reading import SnapshotReader
 from roost.domain.errors import NotFound
 from roost.domain.ids import NodeId
 
 
 class LocalCluster:
-    def __init__(self, *, id: NodeId, node: Node) -> None:
+    def __init__(self, *, id: NodeId, node: Node, reader: SnapshotReader) -> None:
         self._id = id
         self._node = node
+        self._reader = reader
 
     async def nodes(self) -> list[NodeId]:
         return [self._id]
 
     def node(self, id: NodeId) -> Node:
+        self._check(id)
+        return self._node
+
+    def reader(self, id: NodeId) -> SnapshotReader:
+        self._check(id)
+        return self._reader
+
+    def _check(self, id: NodeId) -> None:
         if id != self._id:
             raise NotFound("node_not_found", f"There is no node {id!r}; this machine is {self._id!r}.", node=id)
-        return self._node

@@ -62,6 +62,9 @@ class Envd:
         told = _identity(identity) if identity.fresh else _entropy()
         await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})
 
+    async def trust(self, address: str, certificates: str) -> None:
+        await self._post(address, "/init", {"caBundle": certificates})
+
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
         start = {"process": {"cmd": "/bin/bash", "args": ["-l", "-c", command]}, "stdin": False}
         body = json.dumps(start).encode()

@@ -17,7 +17,9 @@ from sqlalchemy.engine import RowMapping
 from roost.contracts.store import Idempotency
 from roost.domain.errors import Fault, Invalid
 from roost.domain.events import Event
+from roost.domain.link import ScreenLink
 from roost.domain.node import Usage
+from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
@@ -100,6 +102,9 @@ SHAPES: Mapping[type[Any], Shape[Any]] = {
     Template: Shape(Template, tables.TEMPLATES),
     ApiKey: Shape(ApiKey, tables.KEYS),
     Idempotency: Shape(Idempotency, tables.IDEMPOTENCY),
+    Question: Shape(Question, tables.QUESTIONS),
+    Picture: Shape(Picture, tables.PICTURES),
+    ScreenLink: Shape(ScreenLink, tables.LINKS),
 }
 EVENT_SHAPE = Shape(Event, tables.EVENTS)
 USAGE_COLUMNS = tuple(field.name for field in fields(Usage))

@@ -161,6 +161,10 @@ class SqlStore:
         async with self._connections.writing(durable=False) as session:
             await session.run(sa.delete(USAGE).where(USAGE.c.at < before))
 
+    async def forget_events(self, before: float) -> None:
+        async with self._connections.writing(durable=False) as session:
+            await session.run(sa.delete(EVENTS).where(EVENTS.c.at < before))
+
     async def migrate(self) -> None:
         if self._connections.closed:
             raise closed(self._url)

@@ -131,6 +131,46 @@ IDEMPOTENCY = sa.Table(
 sa.Index("idempotency_created", IDEMPOTENCY.c.created_at, IDEMPOTENCY.c.id)
 sa.Index("idempotency_sandbox", IDEMPOTENCY.c.sandbox)
 
+LINKS = sa.Table(
+    "links",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("sandbox", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("links_digest", LINKS.c.digest)
+sa.Index("links_sandbox", LINKS.c.sandbox, LINKS.c.created_at, LINKS.c.id)
+
+QUESTIONS = sa.Table(
+    "questions",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("sandbox", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("questions_team_state", QUESTIONS.c.team, QUESTIONS.c.state, QUESTIONS.c.created_at, QUESTIONS.c.id)
+sa.Index("questions_team_created", QUESTIONS.c.team, QUESTIONS.c.created_at, QUESTIONS.c.id)
+sa.Index("questions_state", QUESTIONS.c.state, QUESTIONS.c.created_at, QUESTIONS.c.id)
+sa.Index("questions_created", QUESTIONS.c.created_at, QUESTIONS.c.id)
+sa.Index("questions_sandbox", QUESTIONS.c.sandbox, QUESTIONS.c.created_at, QUESTIONS.c.id)
+
+PICTURES = sa.Table(
+    "question_pictures",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+
 EVENTS = sa.Table(
     "events",
     METADATA,
@@ -145,6 +185,7 @@ EVENTS = sa.Table(
 )
 sa.Index("events_team", EVENTS.c.team, EVENTS.c.sequence)
 sa.Index("events_sandbox", EVENTS.c.sandbox, EVENTS.c.sequence)
+sa.Index("events_at", EVENTS.c.at)
 
 USAGE = sa.Table(
     "usage",

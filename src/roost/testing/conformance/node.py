@@ -191,6 +191,27 @@ class NodeConformance:
             assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
         await rig.node.kill(KillOrder(SandboxId("i" + "9" * 20), 1))
 
+    async def test_a_kill_keeps_the_disk_if_told_and_may_be_repeated(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        order = KillOrder(sandbox, 1, keep=capture(sandbox, 1, keep_memory=False))
+        kept = [await rig.node.kill(order) for _ in range(2)]
+        for each in kept:
+            assert each is not None and (each.snapshot, each.kind) == (snapshot_id(1), Kind.DISK)
+        report = await rig.node.report()
+        assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
+        assert await rig.has(snapshot_id(1))
+        placed = await rig.node.create(replace(rig.create_order(2), source=snapshot_id(1), cold=True))
+        assert placed.cold, "another goes on from it"
+
+    async def test_a_disk_is_kept_of_one_whose_process_had_ended_and_of_nobody_none(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.end(sandbox)
+        kept = await rig.node.kill(KillOrder(sandbox, 1, keep=capture(sandbox, 1, keep_memory=False)))
+        assert kept is not None and await rig.has(snapshot_id(1))
+        nobody = SandboxId("i" + "9" * 20)
+        assert await rig.node.kill(KillOrder(nobody, 1, keep=capture(nobody, 2, keep_memory=False))) is None
+        assert not await rig.has(snapshot_id(2))
+
     async def test_two_orders_for_one_sandbox_do_not_mix(self, rig: NodeRig) -> None:
         sandbox = await rig.create()
         async with anyio.create_task_group() as group:

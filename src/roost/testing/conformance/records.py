@@ -15,6 +15,9 @@ from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
+from roost.domain.link import ScreenLink
+from roost.domain.proxy import Proxy
+from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
 from roost.domain.team import ApiKey
@@ -31,10 +34,19 @@ SCALARS: dict[Any, st.SearchStrategy[Any]] = {
 }
 NETWORKS = st.lists(st.ip_addresses(v=4).map(str) | st.ip_addresses(v=4).map(lambda one: f"{one}/32"), max_size=3).map(tuple)
 CHECKED: dict[Any, st.SearchStrategy[Any]] = {
-    Egress: st.builds(Egress, internet=st.booleans(), allow=NETWORKS, deny=NETWORKS),
+    Egress: st.builds(Egress, internet=st.booleans(), allow=NETWORKS, deny=NETWORKS)
+    | st.builds(
+        Egress,
+        internet=st.just(False),
+        allow=st.just(("api.example.com", "*.example.org")),
+        dns=st.none() | st.just(()) | st.just(("203.0.113.53",)),
+        rules=st.dictionaries(st.just("api.example.com"), st.dictionaries(st.just("X-Key"), st.just("value"))),
+        proxy=st.none()
+        | st.builds(Proxy, address=st.just("proxy.example.com:1080"), username=st.just("ada"), password=st.just("pw")),
+    ),
 }
 """Types that refuse to be made of just anything."""
-RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency)
+RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, ScreenLink, Question, Picture)
 
 
 def values_of(kind: Any) -> st.SearchStrategy[Any]:

@@ -241,6 +241,17 @@ class UsageConformance:
         await store.forget_usage(2.0)
         assert [sample.at for sample in await store.usage(SandboxId("i1"), 0, 9, 10)] == [2.0, 3.0]
 
+    async def test_old_events_are_forgotten_and_sequences_go_on(self, store: Store) -> None:
+        told = await append(store, *(event(number) for number in range(4)))
+        await store.forget_events(2.0)
+        left = await store.events(EventQuery())
+        assert [(each.sequence, each.at) for each in left] == [(each.sequence, each.at) for each in told[2:]]
+        await store.forget_events(9.0)
+        assert await store.events(EventQuery()) == []
+        (after,) = await append(store, event(10))
+        assert after.sequence > told[-1].sequence, "who follows by sequence must not miss it"
+        assert await store.wait_for_event(told[-1].sequence) == after.sequence
+
 
 @asynccontextmanager
 async def _task_group_that_ends() -> AsyncIterator[TaskGroup]:

@@ -81,7 +81,7 @@ async def test_a_database_of_a_newer_roost_is_left_alone(path: Path) -> None:
         database.execute("UPDATE alembic_version SET version_num = '9999'")
         database.commit()
     before = _layout(path)
-    with pytest.raises(Fault, match=r"newer Roost .*9999.*0001") as caught:
+    with pytest.raises(Fault, match=r"newer Roost .*9999.*knows up to \d{4}") as caught:
         await _migrate(path)
     assert caught.value.code == "database_from_newer_roost"
     assert str(path) in caught.value.message

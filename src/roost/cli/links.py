@@ -1,0 +1,56 @@
+"""`roost link`, `roost links`, `roost unlink`: a sandbox's screen for people who have no key."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, SandboxRef
+from roost.cli.rendering import age, note, say, say_json, say_table, span
+from roost.cli.values import seconds
+from roost.client import links as calls
+
+
+def link(
+    sandbox: SandboxRef,
+    control: Annotated[bool, typer.Option("--control", "-c", help="Who has it may take over, not only watch.")] = False,
+    for_: Annotated[str, typer.Option("--for", metavar="TIME", help="How long it opens anything: 90s, 15m, 2h, 7d.")] = "1h",
+    label: Annotated[str, typer.Option("--label", "-l", help="Whom it is for: shown when they drive.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a link to a sandbox's screen and print it, this once."""
+    with connect() as roost:
+        made = roost.run(calls.make(sandbox, control=control, seconds=seconds(for_) or 0, label=label))
+    if as_json:
+        say_json(made.raw)
+        return
+    say(made.url or "")
+    may = "watch and take over" if control else "watch"
+    note(f"Whoever has it may {may} for {for_}. `roost unlink {sandbox} {made.id}` ends it.")
+
+
+def links(sandbox: SandboxRef, as_json: AsJson = False) -> None:
+    """List the links to a sandbox's screen: never their secrets."""
+    with connect() as roost:
+        found = roost.run(calls.list_links(sandbox))
+    if as_json:
+        say_json([each.raw for each in found])
+        return
+    now = datetime.now(UTC)
+    left = (span((each.expires_at - now).total_seconds()) for each in found)
+    rows = ((each.id, each.mode, each.label or "-", age(each.created_at), ends) for each, ends in zip(found, left, strict=True))
+    say_table(("ID", "MODE", "FOR", "AGE", "ENDS IN"), rows)
+
+
+def unlink(
+    sandbox: SandboxRef,
+    link: Annotated[list[str], typer.Argument(metavar="LINK...", help="Ids.", show_default=False)],
+) -> None:
+    """Revoke links to a sandbox's screen: what they opened is cut."""
+    with connect() as roost:
+        for id in link:
+            roost.run(calls.revoke(sandbox, id))
+            say(id)

@@ -1,0 +1,34 @@
+"""`roost ports`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roost.cli.connection import connect
+from roost.cli.options import AsJson, SandboxRef
+from roost.cli.rendering import note, one_line, say_json, say_table
+
+
+def ports(sandbox: SandboxRef, as_json: AsJson = False) -> None:
+    """List who listens inside a sandbox, and the address that reaches it. It does not wake one that sleeps."""
+    with connect() as roost:
+        asked = roost.get(sandbox)
+        found = asked.status.ports()
+        address = str(asked.record.raw.get("url", ""))
+    rows: list[dict[str, Any]] = [{**each.raw, "url": address.replace("{port}", str(each.port))} for each in found]
+    if as_json:
+        say_json(rows)
+    elif rows:
+        say_table(("PORT", "LISTENS ON", "PID", "COMMAND", "ADDRESS"), (_cells(row) for row in rows))
+    else:
+        note(f"Nothing listens in {sandbox}.")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(row["port"]),
+        row["address"],
+        "-" if row["pid"] is None else str(row["pid"]),
+        one_line(row["command"] or "-"),
+        row["url"],
+    )

@@ -1,0 +1,131 @@
+"""The desktop of a sandbox, for a blocking client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import httpx
+
+from roost.client import screen_calls
+from roost.client.agent import Door
+from roost.client.pictures import FrameReader, Point, Screen, Screenshot, Window
+from roost.client.transport import Streaming, Transport, translate
+
+
+class Desktop:
+    """Screen, mouse, keyboard, clipboard and windows. A sleeping sandbox wakes.
+
+    Coordinates are pixels of the screen; with `scale`, those of a picture of that scale. Every hand movement answers where
+    the pointer is then. Raises Unsupported (`no_desktop`) in a sandbox without one, Conflict (`person_drives`) while a person
+    has taken over."""
+
+    def __init__(self, transport: Transport, door: Door) -> None:
+        self._transport = transport
+        self._door = door
+
+    # Seeing
+
+    def screen(self) -> Screen:
+        """Its size, and where the pointer is."""
+        return self._transport.run(screen_calls.screen(self._door))
+
+    def screenshot(self, **wanted: Any) -> Screenshot:
+        """A picture. Wanted: format (png, jpeg, webp), quality (1 to 100), scale, or width and height (the largest wanted),
+        region (x, y, width, height), cursor (whether the pointer is drawn)."""
+        with self._streaming(screen_calls.screenshot(self._door, screen_calls.picture_params(**wanted))) as response:
+            return Screenshot.read(response.headers, response.read())
+
+    def frames(self, *, every_s: float = 1.0, **wanted: Any) -> Iterator[Screenshot]:
+        """A picture at once, then one whenever the screen has changed, at most one per `every_s`. Wanted: as `screenshot`;
+        JPEG unless said otherwise. Close the iterator to stop."""
+        params = screen_calls.picture_params(every_ms=round(every_s * 1000), **wanted)
+        reader = FrameReader()
+        with self._streaming(screen_calls.frames(self._door, params)) as response:
+            for chunk in response.iter_raw():
+                yield from reader.feed(chunk)
+
+    def wait_still(self, for_s: float = 0.5, timeout_s: float = 10.0) -> bool:
+        """Waits until nothing on the screen has changed for `for_s`; False when that did not come to pass in time."""
+        return self._transport.run(screen_calls.still(self._door, for_s, timeout_s))
+
+    # The mouse
+
+    def move(self, x: float, y: float, *, scale: float | None = None) -> Point:
+        return self._transport.run(screen_calls.move(self._door, x, y, scale))
+
+    def click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
+        """Where the pointer is, unless a place is given. How: button (left, middle, right, back, forward), count,
+        modifiers (ctrl, shift, alt, super), scale."""
+        return self._transport.run(screen_calls.click(self._door, x, y, **how))
+
+    def double_click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
+        return self.click(x, y, count=2, **how)
+
+    def right_click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
+        return self.click(x, y, button="right", **how)
+
+    def drag(self, path: Sequence[Sequence[float]], **how: Any) -> Point:
+        """Down at the first point, along the others, up at the last. How: button, modifiers, scale."""
+        return self._transport.run(screen_calls.drag(self._door, path, **how))
+
+    def scroll(self, dy: int = 0, dx: int = 0, **how: Any) -> Point:
+        """By notches of the wheel: positive is down and right. How: x and y (where), modifiers, scale."""
+        return self._transport.run(screen_calls.scroll(self._door, dx, dy, **how))
+
+    # The keyboard
+
+    def type(self, text: str) -> Point:
+        """Any text, whatever the keyboard's layout. A line end is Enter."""
+        return self._transport.run(screen_calls.type_text(self._door, text))
+
+    def key(self, keys: str) -> Point:
+        """`ctrl+shift+t`, `Return`, `alt+F4`; several, separated by spaces, one after the other."""
+        return self._transport.run(screen_calls.key(self._door, keys))
+
+    def press(self, *, button: str | None = None, key: str | None = None) -> Point:
+        """Holds it down until `release`."""
+        return self._transport.run(screen_calls.press(self._door, button, key))
+
+    def release(self, *, button: str | None = None, key: str | None = None) -> Point:
+        """Lets go of it; with neither, of everything that was pressed."""
+        return self._transport.run(screen_calls.release(self._door, button, key))
+
+    # The rest of the desk
+
+    def clipboard(self) -> str:
+        return self._transport.run(screen_calls.clipboard(self._door))
+
+    def set_clipboard(self, text: str) -> None:
+        self._transport.run(screen_calls.set_clipboard(self._door, text))
+
+    def windows(self) -> list[Window]:
+        """The topmost first."""
+        return self._transport.run(screen_calls.windows(self._door))
+
+    def focus(self, window: str) -> Window:
+        return self._transport.run(screen_calls.focus(self._door, window))
+
+    def close(self, window: str) -> bool:
+        """Whether it is gone: it may ask whether to save."""
+        return self._transport.run(screen_calls.close(self._door, window))
+
+    def open(self, url: str) -> int:
+        """An address in the browser, or a file in its program. Returns the pid."""
+        return self._transport.run(screen_calls.open_url(self._door, url))
+
+    def launch(self, program: str, *arguments: str) -> int:
+        """A program on the screen. Returns its pid."""
+        return self._transport.run(screen_calls.open_program(self._door, program, arguments))
+
+    def resize(self, width: int, height: int) -> Screen:
+        return self._transport.run(screen_calls.resize(self._door, width, height))
+
+    @contextmanager
+    def _streaming(self, streaming: Streaming) -> Iterator[httpx.Response]:
+        try:
+            with closing(self._transport.stream(streaming)) as response:
+                yield response
+        except httpx.TransportError as error:
+            raise translate(error, self._transport.endpoint.url) from error

@@ -1,0 +1,202 @@
+"""What happens inside a sandbox: processes, ports, the commands that were run, the last lines printed.
+
+Looking changes nothing: these requests are quiet, so they neither wake a sandbox nor count as activity. Of one that is
+asleep they raise Conflict `asleep`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+import httpx
+
+from roost.client.agent import Door
+from roost.client.calls import Call
+from roost.client.transport import AsyncTransport, Streaming, Transport, translate
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+QUIET = {"Roost-Quiet": "1"}
+LINES = 12
+COMMANDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProcess:
+    """A process as the sandbox's own table has it. `managed`: it was started through the agent, with this `tag`."""
+
+    pid: int
+    parent: int
+    user: str
+    command: str
+    cpu_percent: float  # of one processor, lately
+    memory_bytes: int
+    started_at: datetime
+    managed: bool
+    tag: str | None
+    raw: Json = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(content: Json) -> RunningProcess:
+        return RunningProcess(
+            pid=content["pid"],
+            parent=content["ppid"],
+            user=content["user"],
+            command=content["command"],
+            cpu_percent=content["cpu_percent"],
+            memory_bytes=content["memory_bytes"],
+            started_at=datetime.fromisoformat(content["started_at"]),
+            managed=content["managed"],
+            tag=content.get("tag"),
+            raw=content,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPort:
+    """Something that listens. What listens on `loopback` only is reached from outside as well."""
+
+    port: int
+    address: str
+    pid: int | None
+    command: str | None
+    loopback: bool
+    raw: Json = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(content: Json) -> OpenPort:
+        names = ("port", "address", "pid", "command", "loopback")
+        return OpenPort(**{name: content[name] for name in names}, raw=content)
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommand:
+    """A command that was run through the agent; `ended_at` and `exit_code` are None while it runs."""
+
+    pid: int
+    command: str
+    user: str
+    started_at: datetime
+    ended_at: datetime | None
+    exit_code: int | None
+    pty: bool
+    raw: Json = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(content: Json) -> PastCommand:
+        ended_at = content["ended_at"]
+        return PastCommand(
+            pid=content["pid"],
+            command=content["command"],
+            user=content["user"],
+            started_at=datetime.fromisoformat(content["started_at"]),
+            ended_at=None if ended_at is None else datetime.fromisoformat(ended_at),
+            exit_code=content["exit_code"],
+            pty=content["pty"],
+            raw=content,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LastLines:
+    """The end of what was printed last, and by whom; nobody and nothing when nothing was printed yet."""
+
+    pid: int | None
+    command: str | None
+    lines: tuple[str, ...]
+
+    @staticmethod
+    def read(content: Json) -> LastLines:
+        return LastLines(content["pid"], content["command"], tuple(content["lines"]))
+
+
+def _list(door: Door, path: str, key: str, read: Callable[[Json], T], limit: int | None = None) -> Call[list[T]]:
+    def read_all(content: Any) -> list[T]:
+        return [read(item) for item in content[key]]
+
+    params = () if limit is None else (("limit", str(limit)),)
+    return Call("GET", path, read_all, params=params, headers={**door.headers(), **QUIET}, repeatable=True)
+
+
+def processes(door: Door) -> Call[list[RunningProcess]]:
+    return _list(door, "/processes", "processes", RunningProcess.read)
+
+
+def ports(door: Door) -> Call[list[OpenPort]]:
+    return _list(door, "/ports", "ports", OpenPort.read)
+
+
+def history(door: Door, limit: int) -> Call[list[PastCommand]]:
+    return _list(door, "/history", "commands", PastCommand.read, limit)
+
+
+def _tail(door: Door, lines: int) -> Streaming:
+    return Streaming("GET", "/tail", {**door.headers(), **QUIET}, params={"lines": str(lines)})
+
+
+class Status:
+    """For a blocking client."""
+
+    def __init__(self, transport: Transport, door: Door) -> None:
+        self._transport = transport
+        self._door = door
+
+    def processes(self) -> list[RunningProcess]:
+        """Everything that runs inside, oldest first."""
+        return self._transport.run(processes(self._door))
+
+    def ports(self) -> list[OpenPort]:
+        """Who listens inside, by port."""
+        return self._transport.run(ports(self._door))
+
+    def history(self, limit: int = COMMANDS) -> list[PastCommand]:
+        """The commands that were run through the agent, newest first. The last 500 are kept."""
+        return self._transport.run(history(self._door, limit))
+
+    def tail(self, lines: int = LINES) -> Iterator[LastLines]:
+        """What was printed last: as it is now, then whenever it changes, at most once a second. Raises Unavailable when the
+        connection breaks."""
+        try:
+            response = self._transport.stream(_tail(self._door, lines))
+            try:
+                for line in response.iter_lines():
+                    if line.startswith("data: "):
+                        yield LastLines.read(json.loads(line.removeprefix("data: ")))
+            finally:
+                response.close()
+        except httpx.TransportError as error:
+            raise translate(error, self._transport.endpoint.url) from error
+
+
+class AsyncStatus:
+    """As `Status`, for programs with an event loop."""
+
+    def __init__(self, transport: AsyncTransport, door: Door) -> None:
+        self._transport = transport
+        self._door = door
+
+    async def processes(self) -> list[RunningProcess]:
+        return await self._transport.run(processes(self._door))
+
+    async def ports(self) -> list[OpenPort]:
+        return await self._transport.run(ports(self._door))
+
+    async def history(self, limit: int = COMMANDS) -> list[PastCommand]:
+        return await self._transport.run(history(self._door, limit))
+
+    async def tail(self, lines: int = LINES) -> AsyncIterator[LastLines]:
+        try:
+            response = await self._transport.stream(_tail(self._door, lines))
+            try:
+                async for line in response.aiter_lines():
+                    if line.startswith("data: "):
+                        yield LastLines.read(json.loads(line.removeprefix("data: ")))
+            finally:
+                await response.aclose()
+        except httpx.TransportError as error:
+            raise translate(error, self._transport.endpoint.url) from error

@@ -1,0 +1,49 @@
+"""Which templates are being made, and which could not be: told to those who ask for one that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from roost.contracts.clock import Clock
+from roost.domain.errors import RoostError, TemplateNotReady, TemplateUnmade
+
+# A desktop, the slowest of the built-in ones, on two cores. Only to tell people how long; nothing depends on it.
+USUALLY_TAKES_S = 60.0
+SOON_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    began_at: float
+    step: str = "waiting for its turn"
+    failure: RoostError | None = None
+
+
+class Builds:
+    """Kept in memory: a server that starts makes what is missing, and says so again."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._builds: dict[str, Build] = {}
+
+    def begin(self, template: str) -> None:
+        self._builds[template] = Build(self._clock.now())
+
+    def tell(self, template: str, step: str) -> None:
+        self._builds[template] = replace(self._builds[template], step=step)
+
+    def finish(self, template: str) -> None:
+        self._builds.pop(template, None)
+
+    def fail(self, template: str, failure: RoostError) -> None:
+        self._builds[template] = replace(self._builds[template], failure=failure)
+
+    def excuse(self, template: str) -> RoostError | None:
+        """Why a template that nobody finds is not there. None: nobody is making it."""
+        build = self._builds.get(template)
+        if build is None:
+            return None
+        if build.failure is not None:
+            return TemplateUnmade(template, build.failure.message)
+        elapsed_s = self._clock.now() - build.began_at
+        return TemplateNotReady(template, build.step, elapsed_s, max(SOON_S, USUALLY_TAKES_S - elapsed_s))

@@ -1,0 +1,83 @@
+"""The whole fleet of a team in one look, and what becomes of it from there on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from roost.contracts.clock import Clock
+from roost.contracts.store import Query, Store
+from roost.control.feed import Feed
+from roost.control.live import Beat, Live
+from roost.control.pulses import Pulses, Reading
+from roost.domain.activity import Activity, explain
+from roost.domain.ids import TeamId
+from roost.domain.lifecycle import LIVING
+from roost.domain.sandbox import Sandbox
+
+LOOKS_REMEMBERED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A living sandbox, why it is awake, and how busy it was lately."""
+
+    sandbox: Sandbox
+    activity: Activity
+    recent: tuple[Reading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The fleet at one moment. Followed from `cursor` on, nothing is missed."""
+
+    members: tuple[Member, ...]
+    cursor: int
+    at: float
+
+
+class Fleet:
+    def __init__(self, *, store: Store, feed: Feed, pulses: Pulses, live: Live, clock: Clock) -> None:
+        self._store = store
+        self._feed = feed
+        self._pulses = pulses
+        self._live = live
+        self._clock = clock
+        self._ticks: OrderedDict[int, int] = OrderedDict()  # cursor that was given -> how far changes were known to its reader
+
+    async def look(self, team: TeamId) -> View:
+        """All living sandboxes of the team, newest first."""
+        tick, cursor = (
+            self._live.tick,
+            await self._feed.newest(),
+        )  # both before the records are read: rather told twice than never
+        self._ticks.setdefault(cursor, tick)
+        while len(self._ticks) > LOOKS_REMEMBERED:
+            self._ticks.popitem(last=False)
+        async with self._store.reading() as reader:
+            living = await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
+        now = self._clock.now()
+        return View(tuple(self._member(record, now) for record in living), cursor, now)
+
+    async def follow(self, team: TeamId, after: int | None) -> AsyncIterator[Sandbox | Beat]:
+        """Every record as it changes, and how busy they are, for ever. With the cursor of a look (or the sequence of an event)
+        the records come first that changed since, or all of them where that is no longer known."""
+        watch = self._live.watch(team)
+        if after is not None:
+            for record in await self._missed(team, after):
+                yield record
+        async for change in watch:
+            yield change
+
+    async def _missed(self, team: TeamId, after: int) -> list[Sandbox]:
+        tick = self._ticks.get(after)
+        changed = None if tick is None else self._live.changed_since(tick)
+        async with self._store.reading() as reader:
+            if changed is None:
+                return await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
+            found = [await reader.get(Sandbox, sandbox) for sandbox in sorted(changed)]
+        return [record for record in found if record is not None and record.team == team]
+
+    def _member(self, record: Sandbox, now: float) -> Member:
+        return Member(record, explain(record, self._pulses.signals(record), now), self._pulses.recent(record.id))

@@ -1,0 +1,135 @@
+"""Links to screens: made, listed, revoked, and ended when their time comes.
+
+The edge finds them in the route table, which is filled here: from the store at start, and after every change.
+"""
+
+from __future__ import annotations
+
+from roost.contracts.clock import Clock
+from roost.contracts.store import Query, Store
+from roost.control.alarm import Alarm
+from roost.control.directory import RouteTable
+from roost.control.drivers import Why, leave
+from roost.control.references import find_sandbox
+from roost.domain import ids
+from roost.domain.errors import Exhausted, Invalid, NotFound, SandboxDead
+from roost.domain.ids import LinkId, SandboxId, TeamId
+from roost.domain.lifecycle import LIVING
+from roost.domain.link import LinkMode, ScreenLink, link_digest
+from roost.domain.sandbox import Sandbox
+
+LONGEST_S = 30 * 24 * 3600.0
+LONGEST_LABEL = 100
+MOST_LINKS = 200
+"""Of one sandbox, that have not expired."""
+
+
+class Links:
+    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, routes: RouteTable, alarm: Alarm) -> None:
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._routes = routes
+        self._alarm = alarm
+        self._ended: set[LinkId] = set()  # expired, and whoever had to know was told
+
+    async def make(
+        self, team: TeamId, ref: str, *, mode: LinkMode = LinkMode.VIEW, seconds: float = 3600.0, label: str = ""
+    ) -> tuple[ScreenLink, str]:
+        """A link and its token, shown this once. Raises Invalid, SandboxNotFound, SandboxDead, Exhausted."""
+        _check(seconds, label)
+        now = self._clock.now()
+        token = ids.new_token(self._random)
+        async with self._store.transaction() as transaction:
+            record = await find_sandbox(transaction, team, ref)
+            if record.state not in LIVING:
+                raise SandboxDead(record.id, record.reason)
+            others = await transaction.find(ScreenLink, Query(equal={"sandbox": record.id}))
+            if sum(not other.is_over(now) for other in others) >= MOST_LINKS:
+                raise Exhausted(
+                    "too_many_links",
+                    f"Sandbox {record.id} has {MOST_LINKS} links already. Revoke some, or give them shorter lives.",
+                    sandbox=record.id,
+                    limit=MOST_LINKS,
+                )
+            link = ScreenLink(
+                id=ids.new_link_id(self._random),
+                sandbox=record.id,
+                team=team,
+                mode=mode,
+                label=label,
+                digest=link_digest(token),
+                created_at=now,
+                expires_at=now + seconds,
+            )
+            link = await transaction.put(link, expect_revision=None)
+        self._routes.put_link(link)
+        self._alarm.ring_by(link.expires_at)
+        return link, token
+
+    async def list(self, team: TeamId, ref: str) -> tuple[ScreenLink, ...]:
+        """Those that open something, newest first. Raises SandboxNotFound."""
+        now = self._clock.now()
+        async with self._store.transaction() as transaction:
+            record = await find_sandbox(transaction, team, ref)
+            if record.state not in LIVING:
+                return ()
+            links = await transaction.find(ScreenLink, Query(equal={"sandbox": record.id}))
+        return tuple(link for link in links if not link.is_over(now))
+
+    async def revoke(self, team: TeamId, ref: str, id: str) -> None:
+        """It opens nothing any more, what it opened is cut, and who drove by it drives no longer. Raises SandboxNotFound,
+        NotFound."""
+        async with self._store.transaction() as transaction:
+            record = await find_sandbox(transaction, team, ref)
+            link = await transaction.get(ScreenLink, id)
+            if link is None or link.sandbox != record.id:
+                message = f"Sandbox {record.id} has no link {id!r}. `roost links` lists the ones there are."
+                raise NotFound("link_not_found", message, link=id, sandbox=record.id)
+            await transaction.delete(ScreenLink, link.id)
+            drove = record.driver is not None and record.driver.link == link.id
+            if drove:
+                record = await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
+        if drove:
+            self._routes.put(record)
+        self._routes.drop_link(link)
+
+    async def load(self, living: list[Sandbox]) -> None:
+        """After a start, before the routes of these sandboxes are shown."""
+        known = {record.id for record in living}
+        async with self._store.transaction() as transaction:
+            links = await transaction.find(ScreenLink, Query())
+        for link in links:
+            if link.sandbox in known:
+                self._routes.put_link(link)
+
+    async def end_due(self) -> float | None:
+        """What was opened by a link that has expired is cut, and who drove by it drives no longer. Returns when the next one
+        expires."""
+        now = self._clock.now()
+        expired = [link for link in self._routes.links() if link.is_over(now)]
+        for link in expired:
+            if link.id not in self._ended:
+                await self._unseat(link.sandbox, link.id)
+                self._routes.remind(link.sandbox)
+        self._ended = {link.id for link in expired}
+        return min((link.expires_at for link in self._routes.links() if not link.is_over(now)), default=None)
+
+    async def _unseat(self, sandbox: SandboxId, link: LinkId) -> None:
+        async with self._store.transaction() as transaction:
+            record = await transaction.get(Sandbox, sandbox)
+            if record is None or record.driver is None or record.driver.link != link:
+                return
+            record = await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
+        self._routes.put(record)
+
+
+def _check(seconds: float, label: str) -> None:
+    if not 0 < seconds <= LONGEST_S:
+        raise Invalid(
+            "seconds_invalid",
+            f"A link lives for more than 0 and at most {LONGEST_S:.0f} seconds (30 days). Make a new one when it has expired.",
+            seconds=seconds,
+        )
+    if len(label) > LONGEST_LABEL or not label.isprintable():
+        raise Invalid("label_invalid", f"A link's label has at most {LONGEST_LABEL} printable characters.", label=label[:100])

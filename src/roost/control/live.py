@@ -1,0 +1,132 @@
+"""What changes, as it changes, for people who look: records, and how busy the sandboxes are. In memory; one sampler for all.
+
+Records come from whoever committed them (the route table passes them on), figures from the keeper's look at the meters. Each
+watcher has what it has not read yet merged by sandbox, so a slow one costs no more than a fast one and ends up with the newest.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from weakref import WeakSet
+
+import anyio
+
+from roost.contracts.clock import Clock
+from roost.control.pulses import Pulses, Reading
+from roost.domain.ids import SandboxId, TeamId
+from roost.domain.lifecycle import State
+from roost.domain.sandbox import Sandbox
+
+BEAT_S = 10.0
+MOST_REMEMBERED = 10_000
+LEAST_SHARE = 0.02  # of a core
+LEAST_BYTES = 4 << 20
+LEAST_PART = 0.05  # of the memory it used before
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """How busy sandboxes are that are noticeably busier, or less so, than was last told."""
+
+    readings: Mapping[SandboxId, Reading]
+
+
+class Live:
+    """Written by the route table (`changed`) and the keeper (`beat`); never blocks."""
+
+    def __init__(self, *, clock: Clock, pulses: Pulses) -> None:
+        self._clock = clock
+        self._pulses = pulses
+        self._watches: WeakSet[Watch] = WeakSet()
+        self._told: dict[SandboxId, Reading] = {}
+        self._next_beat_at = 0.0
+        self._tick = 0
+        self._changed: OrderedDict[SandboxId, int] = OrderedDict()  # the longest unchanged first
+        self._forgotten = 0  # the newest change of which nothing is remembered
+
+    @property
+    def tick(self) -> int:
+        """Counts changes of records."""
+        return self._tick
+
+    def changed(self, record: Sandbox) -> None:
+        self._tick += 1
+        self._changed[record.id] = self._tick
+        self._changed.move_to_end(record.id)
+        while len(self._changed) > MOST_REMEMBERED:
+            _, self._forgotten = self._changed.popitem(last=False)
+        for watch in self._watches:
+            watch.add_record(record)
+
+    def changed_since(self, tick: int) -> frozenset[SandboxId] | None:
+        """Whose records changed after that; None if that is no longer known."""
+        if tick < self._forgotten:
+            return None
+        return frozenset(sandbox for sandbox, at in self._changed.items() if at > tick)
+
+    def beat(self, living: Iterable[Sandbox]) -> None:
+        """The meters were read. Told to the watchers every ten seconds at most."""
+        now = self._clock.now()
+        if now < self._next_beat_at:
+            return
+        self._next_beat_at = now + BEAT_S
+        running = {record.id: record.team for record in living if record.state is State.RUNNING}
+        for sandbox in self._told.keys() - running.keys():
+            del self._told[sandbox]
+        for sandbox, team in running.items():
+            recent = self._pulses.recent(sandbox)
+            if recent and is_noticeable(self._told.get(sandbox), recent[-1]):
+                self._told[sandbox] = recent[-1]
+                for watch in self._watches:
+                    watch.add_reading(team, sandbox, recent[-1])
+
+    def watch(self, team: TeamId) -> Watch:
+        """Everything that changes from now on."""
+        watch = Watch(team)
+        self._watches.add(watch)
+        return watch
+
+
+class Watch:
+    """For one reader."""
+
+    def __init__(self, team: TeamId) -> None:
+        self._team = team
+        self._records: dict[SandboxId, Sandbox] = {}
+        self._readings: dict[SandboxId, Reading] = {}
+        self._news = anyio.Event()
+
+    def add_record(self, record: Sandbox) -> None:
+        if record.team == self._team:
+            self._records.pop(record.id, None)
+            self._records[record.id] = record
+            self._news.set()
+
+    def add_reading(self, team: TeamId, sandbox: SandboxId, reading: Reading) -> None:
+        if team == self._team:
+            self._readings[sandbox] = reading
+            self._news.set()
+
+    def __aiter__(self) -> AsyncIterator[Sandbox | Beat]:
+        return self
+
+    async def __anext__(self) -> Sandbox | Beat:
+        while not self._records and not self._readings:
+            self._news = anyio.Event()
+            await self._news.wait()
+        if self._records:
+            return self._records.pop(next(iter(self._records)))
+        beat, self._readings = Beat(self._readings), {}
+        return beat
+
+
+def is_noticeable(told: Reading | None, reading: Reading) -> bool:
+    """Whether a person would see the difference in a curve."""
+    if told is None:
+        return True
+    moved_bytes = abs(reading.memory_bytes - told.memory_bytes)
+    return abs(reading.cpu_share - told.cpu_share) >= LEAST_SHARE or moved_bytes >= max(
+        LEAST_BYTES, told.memory_bytes * LEAST_PART
+    )

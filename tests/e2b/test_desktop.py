@@ -1,0 +1,141 @@
+"""E2B's desktop clients, Python and JavaScript, as they are published, on the template that they ask for by name."""
+
+from __future__ import annotations
+
+import io
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from e2b_desktop import Sandbox as Desktop
+from PIL import Image, ImageChops
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from tests.e2b.test_javascript import JS, NODE, PATIENCE_S, environment, modules
+from tests.real.server import Server, eventually, template_is_made
+
+__all__ = ["environment", "modules"]
+
+SIZE = (1024, 768)  # what E2B's desktops have unless told otherwise
+
+
+@pytest.fixture(scope="module")
+def desktops(server: Server) -> Server:
+    template_is_made(server, "desktop")
+    return server
+
+
+@pytest.fixture(scope="module")
+def desktop(desktops: Server, variables: dict[str, str]) -> Iterator[Any]:
+    desktop = Desktop.create(timeout=900)
+    yield desktop
+    desktops.roost.get(desktop.sandbox_id).kill()
+
+
+def picture(desktop: Any) -> Image.Image:
+    return Image.open(io.BytesIO(desktop.screenshot())).convert("RGB")
+
+
+def windows(desktop: Any, application: str) -> list[str]:
+    """Once there are any."""
+
+    def look() -> list[str]:
+        found = desktop.commands.run(f"xdotool search --onlyvisible --class {application} || true").stdout.split()
+        assert found, desktop.commands.run("wmctrl -lx").stdout
+        return found
+
+    return eventually(look, 60)
+
+
+def test_the_screen_has_the_size_and_the_pointer_that_they_expect(desktop: Any) -> None:
+    assert desktop.get_screen_size() == SIZE
+    assert desktop.get_cursor_position() == (512, 384)
+    assert picture(desktop).size == SIZE
+    assert desktop.commands.run("pgrep -c Xvfb || true").stdout.strip() == "0", "there is no second screen"
+    assert desktop.commands.run("pgrep -xc xfce4-session").stdout.strip() == "1", "nor a second session"
+
+
+def test_a_right_click_opens_a_menu_where_the_pointer_is(desktop: Any) -> None:
+    desktop.move_mouse(300, 200)
+    before = picture(desktop)
+    desktop.right_click()
+
+    def changed() -> None:
+        area = (310, 210, 400, 300)
+        assert ImageChops.difference(before.crop(area), picture(desktop).crop(area)).getbbox() is not None
+
+    eventually(changed, 10)
+    desktop.press("esc")
+
+
+def test_what_is_typed_arrives_in_the_program_that_was_launched(desktop: Any) -> None:
+    desktop.files.write("note.txt", "")
+    desktop.open("/home/user/note.txt")
+    window = windows(desktop, "mousepad")[-1]
+    eventually(lambda: _shows(desktop, window, "note.txt"), 30)
+    desktop.commands.run(f"xdotool windowactivate --sync {window}")
+    assert desktop.get_current_window_id() == window
+    desktop.write("E2B types: äöü 42")
+    desktop.press(["ctrl", "s"])
+
+    def saved() -> None:
+        assert desktop.files.read("note.txt").strip() == "E2B types: äöü 42"
+
+    eventually(saved, 20)
+
+
+def _shows(desktop: Any, window: str, text: str) -> None:
+    assert text in desktop.get_window_title(window)
+
+
+def test_an_application_is_launched_by_name_and_its_windows_are_found(desktop: Any) -> None:
+    desktop.launch("xfce4-terminal")
+    found = windows(desktop, "xfce4-terminal")
+    assert set(desktop.get_application_windows("xfce4-terminal")) == set(found)
+    assert "Terminal" in desktop.get_window_title(found[-1])
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["open", "with a password"])
+def test_the_stream_is_served_to_a_browser_through_the_edge(desktop: Any, desktops: Server, guarded: bool) -> None:
+    desktop.stream.start(require_auth=guarded)
+    try:
+        url = urlsplit(desktop.stream.get_url(auth_key=desktop.stream.get_auth_key() if guarded else None))
+        assert url.netloc == f"{desktops.host(desktops.roost.get(desktop.sandbox_id), 6080)}:{desktops.port}"
+        page = httpx.get(f"{desktops.url}{url.path}?{url.query}", headers={"Host": url.netloc}, timeout=30)
+        assert page.status_code == 200
+        assert "noVNC" in page.text
+        road = socket.create_connection(("127.0.0.1", desktops.port))  # a browser finds it by the name
+        with connect(f"ws://{url.netloc}/websockify", sock=road, subprotocols=[Subprotocol("binary")], proxy=None) as stream:
+            assert stream.recv(30) == b"RFB 003.008\n"
+            stream.send(b"RFB 003.008\n")
+            kinds = stream.recv(30)
+            assert isinstance(kinds, bytes)
+            # 1: come in, 2: a password
+            assert (2 in kinds[1:], 1 in kinds[1:]) == (guarded, not guarded)
+    finally:
+        desktop.stream.stop()
+    assert desktop.commands.run("pgrep -x x11vnc || echo none").stdout.strip() == "none"
+
+
+def test_another_size_may_be_asked_for(desktops: Server, variables: dict[str, str]) -> None:
+    desktop = Desktop.create(resolution=(1400, 900), timeout=900)
+    try:
+        assert desktop.get_screen_size() == (1400, 900)
+        assert desktop.get_cursor_position() == (700, 450)
+        assert picture(desktop).size == (1400, 900)
+    finally:
+        desktops.roost.get(desktop.sandbox_id).kill()
+
+
+def test_the_main_path_of_the_javascript_client(desktops: Server, modules: Path, environment: dict[str, str]) -> None:
+    ran = subprocess.run(
+        [NODE, "desktop.mjs"], cwd=JS, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.splitlines()[-1] == "done"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from .house import House
+
+pytestmark = pytest.mark.anyio
+
+
+async def link(http: httpx.AsyncClient, ref: str = "ada", **body: object) -> dict:
+    answer = await http.post(f"/v1/sandboxes/{ref}/links", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+async def sandbox(http: httpx.AsyncClient) -> str:
+    return (await http.post("/v1/sandboxes", json={"name": "ada"})).json()["id"]
+
+
+async def test_a_link_says_where_to_look_and_is_listed_without_its_token(http: httpx.AsyncClient, sandbox: str) -> None:
+    made = await link(http, mode="control", seconds=90, label="anna")
+    token = made["token"]
+    assert re.fullmatch(r"l[0-9a-z]{20}", made["id"]) and re.fullmatch(r"[0-9a-f]{64}", token)
+    assert made["url"] == f"http://roost/app/screen#{sandbox}.{token}"
+    assert made["websocket"] == f"ws://49983-{sandbox}.roost.localhost:4700/desktop/rfb?link={token}"
+    shown = {key: value for key, value in made.items() if key not in ("token", "url", "websocket")}
+    assert shown == {
+        "id": made["id"],
+        "mode": "control",
+        "label": "anna",
+        "created_at": "2023-11-14T22:13:20.000Z",
+        "expires_at": "2023-11-14T22:14:50.000Z",
+    }
+    assert (await http.get("/v1/sandboxes/ada/links")).json() == {"links": [shown]}
+    assert (await http.delete(f"/v1/sandboxes/ada/links/{made['id']}")).status_code == 204
+    assert (await http.delete(f"/v1/sandboxes/ada/links/{made['id']}")).json()["error"]["code"] == "link_not_found"
+    assert (await http.get("/v1/sandboxes/ada/links")).json() == {"links": []}
+
+
+async def test_driving_needs_a_token_and_nothing_else(house: House, http: httpx.AsyncClient, sandbox: str) -> None:
+    token = (await link(http, mode="control", label="anna"))["token"]
+    other = (await link(http, mode="control", label="ben"))["token"]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(house.app), base_url="http://roost") as person:
+        seat = (await person.get("/v1/driver", params={"token": token})).json()
+        assert (seat["sandbox"], seat["sandbox_name"], seat["mode"], seat["label"]) == (sandbox, "ada", "control", "anna")
+        assert (seat["driver"], seat["drives"], seat["state"]) == (None, False, "running")
+        took = await person.post("/v1/driver/take", json={"token": token})
+        assert (took.status_code, took.json()["who"], took.json()["since"]) == (200, "anna", "2023-11-14T22:13:20.000Z")
+        refused = await person.post("/v1/driver/take", json={"token": other})
+        assert refused.status_code == 409
+        assert refused.json()["error"] | {"message": ""} == {
+            "code": "somebody_drives",
+            "message": "",
+            "sandbox": sandbox,
+            "who": "anna",
+            "since": "2023-11-14T22:13:20+00:00",
+        }
+        assert (await http.get("/v1/sandboxes/ada")).json()["driver"] == took.json()
+        assert (await person.get("/v1/driver", params={"token": token})).json()["drives"] is True
+        forced = await person.post("/v1/driver/take", json={"token": other, "force": True})
+        assert forced.json()["who"] == "ben"
+        assert (await person.post("/v1/driver/give", json={"token": token})).status_code == 204
+        assert (await http.get("/v1/sandboxes/ada")).json()["driver"]["who"] == "ben"
+        assert (await person.post("/v1/driver/give", json={"token": other})).status_code == 204
+        assert (await http.get("/v1/sandboxes/ada")).json()["driver"] is None
+
+
+async def test_tokens_that_open_nothing(house: House, http: httpx.AsyncClient, sandbox: str) -> None:
+    watch = (await link(http, seconds=10))["token"]
+    for path, expected in (("take", (403, "view_only")), ("give", (204, None))):
+        answer = await http.post(f"/v1/driver/{path}", json={"token": watch})
+        assert (answer.status_code, answer.json()["error"]["code"] if answer.content else None) == expected
+    house.clock.advance(10)
+    for token, expected in ((watch, (410, "link_expired")), ("0" * 64, (401, "link_unknown")), ("", (401, "link_unknown"))):
+        for answer in (
+            await http.get("/v1/driver", params={"token": token}),
+            await http.post("/v1/driver/take", json={"token": token}),
+            await http.post("/v1/driver/give", json={"token": token}),
+        ):
+            assert (answer.status_code, answer.json()["error"]["code"]) == expected
+
+
+@pytest.mark.parametrize("body", [{"mode": "own"}, {"seconds": 0}, {"seconds": 1e9}, {"label": "x" * 101}, {"lable": "x"}])
+async def test_nonsense_is_refused(http: httpx.AsyncClient, sandbox: str, body: dict) -> None:
+    assert (await http.post("/v1/sandboxes/ada/links", json=body)).status_code == 400
+
+
+async def test_a_dead_one_has_no_driver_and_no_links(http: httpx.AsyncClient, sandbox: str) -> None:
+    token = (await link(http, mode="control"))["token"]
+    assert (await http.post("/v1/driver/take", json={"token": token})).json()["who"] == "somebody"
+    await http.delete(f"/v1/sandboxes/{sandbox}")
+    assert (await http.get(f"/v1/sandboxes/{sandbox}")).json()["driver"] is None
+    assert (await http.get(f"/v1/sandboxes/{sandbox}/links")).json() == {"links": []}
+    assert (await http.get("/v1/driver", params={"token": token})).status_code == 410
+    assert (await http.post(f"/v1/sandboxes/{sandbox}/links", json={})).status_code == 410

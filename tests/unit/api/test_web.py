@@ -1,0 +1,127 @@
+"""Mission Control's pages as a browser gets them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from roost.api.services import About
+from roost.api.web import content_security_policy, web_routes
+
+from .house import House
+
+pytestmark = pytest.mark.anyio
+
+ABOUT = About("0", "roost.example", 4700, "/home/of/tests", 1, "engine 1", "agent 1", scheme="https")
+PAGE = '<meta property="csp-nonce" nonce="ROOST_NONCE"><script src="/app/assets/index-1.js" nonce="ROOST_NONCE"></script>'
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    site = tmp_path / "site"
+    (site / "assets").mkdir(parents=True)
+    (site / "index.html").write_text(PAGE)
+    (site / "favicon.svg").write_text("<svg/>")
+    (site / "assets" / "index-1.js").write_text("main()")
+    (site / "assets" / "index-1.js.gz").write_bytes(gzip.compress(b"main()"))
+    (tmp_path / "secret").write_text("not for browsers")
+    return site
+
+
+@pytest.fixture
+async def browser(pages: Path) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(Starlette(routes=web_routes(ABOUT, pages)))
+    async with httpx.AsyncClient(transport=transport, base_url="https://roost.example:4700") as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/", "/app", "/app/inbox", "/app/sandboxes/i123/files", "/app/screen", "/app/no/such/place"])
+async def test_every_place_is_the_page(browser: httpx.AsyncClient, path: str) -> None:
+    answer = await browser.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+
+
+async def test_the_policy_lets_in_the_page_itself_and_sandboxes_alone(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get("/")
+    nonces = set(re.findall(r'nonce="([\w-]+)"', answer.text))
+    assert len(nonces) == 1
+    nonce = nonces.pop()
+    rules = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": f"'self' 'nonce-{nonce}'",
+        "img-src": "'self' data: blob: https://*.roost.example:4700",
+        "font-src": "'self'",
+        "connect-src": "'self' https://*.roost.example:4700 wss://*.roost.example:4700",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'self'",
+    }
+    assert nonce not in (await browser.get("/")).text, "each page has its own"
+
+
+def test_over_plain_http_the_policy_names_plain_addresses() -> None:
+    about = About("0", "roost.localhost", 81, "", 1, "", "")
+    policy = content_security_policy(about, "n")
+    assert "connect-src 'self' http://*.roost.localhost:81 ws://*.roost.localhost:81;" in policy
+    assert "unsafe" not in policy
+
+
+async def test_assets_are_kept_by_browsers_for_good(browser: httpx.AsyncClient) -> None:
+    plain = await browser.get("/app/assets/index-1.js", headers={"Accept-Encoding": "identity"})
+    packed = await browser.get("/app/assets/index-1.js", headers={"Accept-Encoding": "gzip, br"})
+    assert plain.text == packed.text == "main()"
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    for answer in (plain, packed):
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["vary"] == "Accept-Encoding"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (await browser.get("/app/favicon.svg")).headers["content-type"] == "image/svg+xml"
+
+
+@pytest.mark.parametrize(
+    "name", ["gone-2.js", "..", "../secret", "%2e%2e/%2e%2e/secret", "..%2f..%2fsecret", ".hidden", "a/b.js", ""]
+)
+async def test_no_asset_but_those_that_were_built(browser: httpx.AsyncClient, name: str) -> None:
+    answer = await browser.get(f"/app/assets/{name}")
+    assert "not for browsers" not in answer.text
+    # An asset that is gone is no page: a script that gets one instead would only puzzle people.
+    assert answer.status_code == 404 or answer.url.path != f"/app/assets/{name}"
+
+
+@pytest.mark.parametrize("path", ["/app/..%2fsecret", "/app/%2e%2e%2fsecret", "/app/index.html"])
+async def test_nothing_beside_the_pages(browser: httpx.AsyncClient, path: str) -> None:
+    answer = await browser.get(path)
+    assert "not for browsers" not in answer.text
+    assert "ROOST_NONCE" not in answer.text
+
+
+async def test_without_a_build_the_page_says_how_to_make_one(house: House, http: httpx.AsyncClient) -> None:
+    for path in ("/", "/app/inbox"):
+        answer = await http.get(path)
+        assert answer.status_code == 503
+        assert "roost setup" in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert (await http.get("/app/assets/index-1.js")).json()["error"]["code"] == "no_such_path"
+
+
+async def test_the_paths_of_both_apis_stay_theirs(http: httpx.AsyncClient) -> None:
+    for path in ("/v1/nothing", "/sandboxes/none", "/templates/none", "/appendix"):
+        answer = await http.get(path)
+        assert answer.status_code == 404, path
+        assert answer.headers["content-type"] == "application/json"
+    assert "/app/{path}" not in (await http.get("/openapi.json")).json()["paths"]
