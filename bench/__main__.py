@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import cases, edge
+from bench import cases, desktop, edge, web
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -36,6 +36,8 @@ def main() -> int:
             add(cases.wake_by_http(bench, rounds))
         add(*edge.measure(bench, quick=options.quick))
         add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
+    figures += desktop.measure(max(3, rounds // 2))
+    figures += web.measure(quick=options.quick)
     print("\nAll of it:")
     show(figures)
     print(f"\n{save(figures, options.name)}")

@@ -28,10 +28,12 @@ class Bench:
 
 
 @contextmanager
-def serving() -> Iterator[Bench]:
+def serving(**settings: object) -> Iterator[Bench]:
+    """Settings are as in roost.toml."""
     with tempfile.TemporaryDirectory(prefix="roost-bench-", dir="/var/tmp") as folder:
         home = Path(folder) / "home"
-        environment = {**os.environ, "ROOST_HOME": str(home), "ROOST_PORT": "0", "ROOST_WARM_POOL": str(WARM)}
+        wanted = {"home": home, "port": 0, "warm_pool": WARM, "templates": "base", **settings}
+        environment = {**os.environ, **{f"ROOST_{name.upper()}": str(value) for name, value in wanted.items()}}
         environment.pop("ROOST_URL", None)
         environment.pop("ROOST_API_KEY", None)
         _roost(environment, "up", "--detach")

@@ -1,0 +1,106 @@
+"""Desktops: from the wish to the first picture of a screen, created and woken, beside the engine's own restore of the same image;
+and what a picture costs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+
+from bench.cases import timed
+from bench.raw import Raw, raw_engine
+from bench.report import Figure
+from bench.server import Bench, serving
+from roost.client.sandbox import Sandbox
+
+TEMPLATE = "desktop"
+REFILLED_WITHIN_S = 60.0
+PICTURE = {"format": "jpeg", "quality": 80}
+PICTURE_S = 0.120  # the highest p50 of a picture of the whole screen
+
+
+def measure(rounds: int) -> list[Figure]:
+    """On a server of its own, so that desktops in the pool take no memory from the other figures."""
+    with serving(templates=TEMPLATE) as bench, _raw(bench) as raw:
+        return [
+            _create(bench, raw, rounds),
+            # With a size of its own it is restored now, not taken from the pool.
+            _create(bench, raw, rounds, size={"cpus": 2, "memory_mb": 4000, "disk_mb": 20480, "pids": 4096}),
+            _wake(bench, raw, rounds),
+            _pictures(bench, rounds * 5),
+        ]
+
+
+def _raw(bench: Bench) -> AbstractContextManager[Raw]:
+    template = next(each for each in bench.roost.templates() if each.name == TEMPLATE)
+    version = next(bench.settings.engines.iterdir()).name
+    return raw_engine(bench.settings.engines / version / "runsc", bench.settings.volume, template.snapshot)
+
+
+def _create(bench: Bench, raw: Raw, rounds: int, **request: Any) -> Figure:
+    ours, theirs = [], []
+    for _ in range(rounds):
+        _wait_until_warm(bench)
+        made: list[Sandbox] = []
+
+        def ours_once(made: list[Sandbox] = made) -> None:
+            made.append(bench.roost.create(template=TEMPLATE, **request))
+            _look(made[0])
+
+        ours.append(timed(ours_once))
+        made[0].kill(keep=False)
+        theirs.append(_restored(raw, None))
+    label = "create desktop → first picture" + (", no pool" if request else "")
+    return Figure(label, ours, "runsc restore", theirs, bar=1.5)
+
+
+def _wake(bench: Bench, raw: Raw, rounds: int) -> Figure:
+    sandbox = bench.roost.create(template=TEMPLATE)
+    _look(sandbox)
+    ours, theirs = [], []
+    for _ in range(rounds):
+        sandbox.pause()
+        theirs.append(_restored(raw, str(sandbox.record.snapshot)))
+        ours.append(timed(lambda: _look(sandbox)))  # the request itself wakes it, through the edge
+    sandbox.kill(keep=False)
+    return Figure("asleep desktop → first picture", ours, "runsc restore", theirs, bar=1.8)
+
+
+def _pictures(bench: Bench, rounds: int) -> Figure:
+    sandbox = bench.roost.create(template=TEMPLATE)
+    _look(sandbox)
+    times = [timed(lambda: _look(sandbox)) for _ in range(rounds)]
+    size = len(sandbox.desktop.screenshot(**PICTURE).data)
+    png = [timed(lambda: sandbox.desktop.screenshot(format="png")) for _ in range(rounds)]
+    sandbox.kill(keep=False)
+    note = f"{size / 1024:.0f} KB; as png {sorted(png)[len(png) // 2] * 1000:.0f} ms"
+    return Figure("picture of 1280×800 (jpeg)", times, most_s=PICTURE_S, note=note)
+
+
+def _look(sandbox: Sandbox) -> None:
+    picture = sandbox.desktop.screenshot(**PICTURE)
+    assert picture.data[:2] == b"\xff\xd8", "a picture"
+
+
+def _restored(raw: Raw, snapshot: str | None) -> float:
+    """How long the engine alone takes for the same image."""
+    image = raw.image.memory if snapshot is None else raw.image.memory.parent.parent / snapshot / "memory"
+    name, bundle = raw.prepare()
+    try:
+        return raw.restore(name, bundle, image)
+    finally:
+        raw.remove(name)
+
+
+def _wait_until_warm(bench: Bench) -> None:
+    """The pool refills; not part of any figure."""
+    deadline = time.monotonic() + REFILLED_WITHIN_S
+    endpoint = bench.roost.endpoint
+    while True:
+        node = httpx.get(f"{endpoint.url}/v1/node", headers={"Authorization": f"Bearer {endpoint.key}"}).raise_for_status().json()
+        if node["warm"].get(TEMPLATE, 0):
+            return
+        assert time.monotonic() < deadline, "the pool is not refilled"
+        time.sleep(0.1)
