@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
 from roost.control.feed import Feed
-from roost.control.live import Beat, Live
+from roost.control.live import Beat, Live, Watch
 from roost.control.pulses import Pulses, Reading
 from roost.domain.activity import Activity, explain
 from roost.domain.ids import TeamId
@@ -60,10 +60,12 @@ class Fleet:
         now = self._clock.now()
         return View(tuple(self._member(record, now) for record in living), cursor, now)
 
-    async def follow(self, team: TeamId, after: int | None) -> AsyncIterator[Sandbox | Beat]:
+    def follow(self, team: TeamId, after: int | None) -> AsyncIterator[Sandbox | Beat]:
         """Every record as it changes, and how busy they are, for ever. With the cursor of a look (or the sequence of an event)
         the records come first that changed since, or all of them where that is no longer known."""
-        watch = self._live.watch(team)
+        return self._follow(self._live.watch(team), team, after)
+
+    async def _follow(self, watch: Watch, team: TeamId, after: int | None) -> AsyncIterator[Sandbox | Beat]:
         if after is not None:
             for record in await self._missed(team, after):
                 yield record

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 import re
 
 import httpx
 import pytest
+
+from roost.api.v1 import driver
 
 from .house import House
 
@@ -97,3 +100,26 @@ async def test_a_dead_one_has_no_driver_and_no_links(http: httpx.AsyncClient, sa
     assert (await http.get(f"/v1/sandboxes/{sandbox}/links")).json() == {"links": []}
     assert (await http.get("/v1/driver", params={"token": token})).status_code == 410
     assert (await http.post(f"/v1/sandboxes/{sandbox}/links", json={})).status_code == 410
+
+
+async def test_who_drives_is_told_as_it_changes_until_the_link_ends(house: House, http: httpx.AsyncClient, sandbox: str) -> None:
+    made = await link(http, mode="control", label="anna")
+    use, token = house.services, made["token"]
+    seat = await use.drivers.look(token)
+    told = driver.seats(use.fleet.follow(seat.sandbox.team, None), seat, token, use)
+
+    async def next_driver() -> object:
+        number, kind, data = await anext(told)
+        assert (number, kind) == (None, "seat")
+        return json.loads(data)["driver"]
+
+    assert await next_driver() is None
+    await http.post("/v1/driver/take", json={"token": token})
+    assert (await next_driver())["who"] == "anna"  # type: ignore[index]
+    await http.post("/v1/driver/give", json={"token": token})
+    assert await next_driver() is None
+    await http.delete(f"/v1/sandboxes/ada/links/{made['id']}")
+    await http.patch("/v1/sandboxes/ada", json={"metadata": {"a": "b"}})
+    with pytest.raises(StopAsyncIteration):
+        await anext(told)
+    assert (await http.get("/v1/driver/live", params={"token": token})).status_code == 401

@@ -1,5 +1,6 @@
 // Every call that the pages make, one function each.
 import { request, send } from "./request";
+import { readEvents } from "./sse";
 import type {
   Activity, CreateBody, Driver, Event, Fleet, ForkAnswer, Key, Link, Metric, NewKey, NewLink, NodeReport, Question, QuestionDetail, QuestionPage,
   Resumed, Sandbox, Seat, Session, Snapshot, SnapshotFile, Template, UpdateBody, Version,
@@ -52,6 +53,10 @@ export const revokeLink = (ref: string, id: string) => request<void>("DELETE", `
 
 // Who drives a screen, by a link alone: its token is the credential
 export const getSeat = (token: string, signal?: Signal) => request<Seat>("GET", "/v1/driver", { query: { token }, signal });
+export async function* followSeat(token: string, signal: AbortSignal): AsyncGenerator<Seat> {
+  const response = await send("GET", "/v1/driver/live", { query: { token }, signal });
+  for await (const event of readEvents(response)) yield JSON.parse(event.data) as Seat;
+}
 export const takeOver = (token: string, force = false) => request<Driver>("POST", "/v1/driver/take", { body: { token, force } });
 export const handBack = (token: string) => request<void>("POST", "/v1/driver/give", { body: { token } });
 

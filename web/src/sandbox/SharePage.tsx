@@ -1,7 +1,7 @@
 import "./sandbox.css";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState, useSyncExternalStore, type ReactNode } from "react";
-import { getSeat } from "../api/calls";
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
+import { followSeat, getSeat } from "../api/calls";
 import { ApiError } from "../api/errors";
 import type { Driver, Seat } from "../api/types";
 import { Brand } from "../app/Brand";
@@ -11,13 +11,26 @@ import { isAwake } from "./state";
 
 const SharedScreen = lazy(() => import("./screen/SharedScreen"));
 
-/** There is no stream for people without a key, so the page asks now and then who drives. */
-const LOOKS_MS = 10_000;
-
 const subscribe = (watcher: () => void): (() => void) => {
   window.addEventListener("hashchange", watcher);
   return () => window.removeEventListener("hashchange", watcher);
 };
+
+/** Tells every change of who drives, over lost connections, until the link ends. */
+async function follow(token: string, signal: AbortSignal, onSeat: (seat: Seat) => void): Promise<void> {
+  for (let lost = 0; !signal.aborted; lost++) {
+    try {
+      for await (const seat of followSeat(token, signal)) {
+        lost = 0;
+        onSeat(seat);
+      }
+      return;
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.min(15_000, 500 * 2 ** lost)));
+  }
+}
 
 /** A screen for whoever has a link to it. */
 export default function SharePage() {
@@ -38,7 +51,15 @@ const Unopened = ({ children }: { children: ReactNode }) => <><h1 className="vis
 function Shared({ token }: { token: string }) {
   const client = useQueryClient();
   const queryKey = ["seat", token];
-  const found = useQuery({ queryKey, queryFn: ({ signal }) => getSeat(token, signal), refetchInterval: LOOKS_MS, retry: false });
+  const found = useQuery({ queryKey, queryFn: ({ signal }) => getSeat(token, signal), retry: false });
+  useEffect(() => {
+    const left = new AbortController();
+    void follow(token, left.signal, (seat) => client.setQueryData(["seat", token], seat)).finally(() => {
+      // The stream ends with the link: asking once more tells why.
+      if (!left.signal.aborted) void client.invalidateQueries({ queryKey: ["seat", token] });
+    });
+    return () => left.abort();
+  }, [client, token]);
   const [wanted, setWanted] = useState(false);
   if (found.isPending) return <Unopened><Loading label="Opening the link" /></Unopened>;
   if (found.isError) {

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from roost.api.access import Use
+from roost.api.live import EventStreamResponse, Told
+from roost.api.services import Services
 from roost.api.v1.links import websocket_url
 from roost.api.v1.models import Asked, DriverModel, Given, Taken, Text, Timestamp
 from roost.api.v1.rendering import driver, timestamp
-from roost.api.v1.responses import errors
+from roost.api.v1.responses import errors, errors_beside_stream
+from roost.control.drivers import Seat
+from roost.control.live import Beat
+from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State
 from roost.domain.link import LinkMode
+from roost.domain.sandbox import Sandbox
 
 open_router = APIRouter(prefix="/v1/driver", tags=["links"])
 
@@ -46,7 +53,42 @@ class SeatModel(Given):
 
 @open_router.get("", operation_id="getDriver", summary="What a link opens, and who drives", responses=errors(410))
 async def get(use: Use, query: Annotated[TokenQuery, Query()]) -> SeatModel:
-    seat = await use.drivers.look(query.token)
+    return _seat(await use.drivers.look(query.token), query.token, use)
+
+
+@open_router.get(
+    "/live",
+    status_code=200,
+    operation_id="followDriver",
+    summary="The same, as it changes",
+    response_class=EventStreamResponse,
+    responses={
+        200: {
+            "description": "Server-sent events: `seat`, at once and with every change. Ends when the link does.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        **errors_beside_stream(410),
+    },
+)
+async def live(use: Use, query: Annotated[TokenQuery, Query()]) -> Response:
+    team = (await use.drivers.look(query.token)).sandbox.team
+    changes = use.fleet.follow(team, None)
+    return EventStreamResponse(seats(changes, await use.drivers.look(query.token), query.token, use))
+
+
+async def seats(changes: AsyncIterator[Sandbox | Beat], seat: Seat, token: str, use: Services) -> AsyncIterator[Told]:
+    """What the holder of the link may know, as it is and as it becomes. The changes began before the seat was looked at."""
+    yield None, "seat", _seat(seat, token, use).model_dump_json()
+    async for change in changes:
+        if isinstance(change, Sandbox) and change.id == seat.sandbox.id:
+            try:
+                seat = await use.drivers.look(token)
+            except RoostError:
+                return  # whoever asks again is told why
+            yield None, "seat", _seat(seat, token, use).model_dump_json()
+
+
+def _seat(seat: Seat, token: str, use: Services) -> SeatModel:
     record, link = seat.sandbox, seat.link
     return SeatModel(
         sandbox=record.id,
@@ -57,7 +99,7 @@ async def get(use: Use, query: Annotated[TokenQuery, Query()]) -> SeatModel:
         expires_at=timestamp(link.expires_at),
         driver=driver(seat.driver),
         drives=seat.driver is not None and seat.driver.link == link.id,
-        websocket=websocket_url(use.about, record.id, query.token),
+        websocket=websocket_url(use.about, record.id, token),
     )
 
 

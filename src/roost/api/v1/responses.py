@@ -32,7 +32,7 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {**documented, "default": {"model": ErrorAnswer, "description": "Any other error."}}
 
 
-def errors_beside_stream() -> dict[int | str, dict[str, Any]]:
+def errors_beside_stream(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """As `errors`, for a route whose success is no JSON: its errors are."""
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
-    return {status: {"description": answer["description"], "content": content} for status, answer in errors().items()}
+    return {status: {"description": answer["description"], "content": content} for status, answer in errors(*statuses).items()}

@@ -35,6 +35,9 @@ const DELAYS_MS: readonly number[] = [0, 250, 500, 1000, 2000, 2000, 4000, 4000,
 /** Told by a terminal whose user wants to go on to the rest of the page. */
 export const LEAVE = "terminal-leave";
 
+/** As many bytes are kept of what is typed before the shell is reached. */
+const MOST_EARLY = 4096;
+
 /** Old output that comes again ends when nothing came for so long. */
 const REPLAY_PAUSE_MS = 150;
 
@@ -48,6 +51,7 @@ export class TerminalSession {
   readonly #watchers = new Set<() => void>();
   #door: Door;
   #wire: AbortController | null = null;
+  #early: Uint8Array[] = [];
   #size = "";
   #wasAskedFor = false;
   #replayEnds: ReturnType<typeof setTimeout> | null = null;
@@ -212,6 +216,7 @@ export class TerminalSession {
         this.isNew = false;
         this.#set({ kind: "attached" });
         this.#tellSize();
+        for (const data of this.#early.splice(0)) this.#input.push(data);
         break;
       case "output":
         this.#terminal.write(event.data);
@@ -243,7 +248,11 @@ export class TerminalSession {
   }
 
   #type(data: Uint8Array): void {
-    if (this.phase.kind === "attached" && this.#replayEnds === null) this.#input.push(data);
+    if (this.phase.kind === "connecting") {
+      if (this.#early.reduce((size, piece) => size + piece.length, data.length) <= MOST_EARLY) this.#early.push(data);
+    } else if (this.phase.kind === "attached" && this.#replayEnds === null) {
+      this.#input.push(data);
+    }
   }
 
   /** Old output may hold questions to the terminal (where is the cursor?). They were answered long ago: xterm's answers of now would
@@ -269,7 +278,8 @@ export class TerminalSession {
 
   #set(phase: Phase): void {
     this.phase = phase;
-    this.#terminal.options.disableStdin = phase.kind !== "attached";
+    this.#terminal.options.disableStdin = phase.kind !== "attached" && phase.kind !== "connecting";
+    if (phase.kind !== "attached" && phase.kind !== "connecting") this.#early = [];
     this.#changed();
   }
 
