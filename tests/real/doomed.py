@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from roost import wiring
+from roost import serving
 from roost.settings import Settings
 from roost.setup.boards import show_progress
 from roost.setup.installation import install
@@ -34,12 +34,12 @@ def main(home: str, ready_fd: str) -> None:
             order.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def on_ready(info: wiring.ServerInfo) -> None:
+    def on_ready(info: serving.ServerInfo) -> None:
         os.write(int(ready_fd), json.dumps({"url": info.url, "pid": info.pid, "key": info.key}).encode())
         os.close(int(ready_fd))
 
     async def serve() -> None:
-        await wiring.serve(settings, installation, on_ready=on_ready, crash_point=die_if_told)
+        await serving.serve(settings, installation, on_ready=on_ready, crash_point=die_if_told)
 
     anyio.run(serve, backend_options={"use_uvloop": True})
 

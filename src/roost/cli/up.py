@@ -88,9 +88,9 @@ def _install(settings: Settings) -> Any:
 def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
     import anyio
 
-    from roost import wiring
+    from roost import serving
 
-    def on_ready(info: wiring.ServerInfo) -> None:
+    def on_ready(info: serving.ServerInfo) -> None:
         if ready_fd is not None:
             told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
             os.write(ready_fd, json.dumps(told).encode())
@@ -101,7 +101,7 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
             sys.stdout.flush()
 
     async def serve() -> None:
-        await wiring.serve(settings, installation, on_ready=on_ready)
+        await serving.serve(settings, installation, on_ready=on_ready)
 
     anyio.run(serve, backend_options={"use_uvloop": True})
 
