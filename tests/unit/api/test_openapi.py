@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.anyio
 
-OPEN = {"getHealth", "signIn", "signOut", "getDriver", "takeOver", "handBack"}
+OPEN = {"getHealth", "signIn", "signOut", "getDriver", "followDriver", "takeOver", "handBack"}
 """What needs no key: who is asking is what they are about, or nobody cares."""
 METHODS = {"get", "post", "put", "patch", "delete"}
 
