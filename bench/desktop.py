@@ -53,7 +53,7 @@ def _create(bench: Bench, raw: Raw, rounds: int, **request: Any) -> Figure:
         made[0].kill(keep=False)
         theirs.append(_restored(raw, None))
     label = "create desktop → first picture" + (", no pool" if request else "")
-    return Figure(label, ours, "runsc restore", theirs, bar=1.5)
+    return Figure(label, ours, "runsc restore", theirs, bar=None if request else 1.5)
 
 
 def _wake(bench: Bench, raw: Raw, rounds: int) -> Figure:
