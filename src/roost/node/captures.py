@@ -1,8 +1,8 @@
 """Takes the memory and the disk of a container into a snapshot. Manifest last.
 
 While it stands still: the agent is told, the engine writes the memory, the subvolume is snapshotted (in that order: the engine
-flushes what it holds of files). What takes long after that (sync, hashing) runs with the guest frozen for a pause, since it is
-about to sleep anyway, and with the guest running again for a snapshot.
+flushes what it holds of files). What takes long besides (sync, hashing) runs beside the disk's snapshot for a pause, since the
+guest is about to sleep anyway, and with the guest running again for a snapshot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from roost.node import subvolumes
 from roost.node.containers import Container, Containers, discard_snapshot, spec_agent
 from roost.node.inventory import Phase
 from roost.node.meter import disk_space
-from roost.node.steps import Steps, together
+from roost.node.steps import Steps, both, together
 from roost.node.stillness import Hold, Stillness
 
 _DISK_RESERVE_BYTES = 256 << 20
@@ -47,9 +47,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was gathered while the container stood still."""
+    """What was gathered of a container, besides its memory."""
 
     disk: subvolumes.SubvolumeInfo
+    files: dict[str, FileProof]
     processes: tuple[str, ...]
     frozen_at: float
 
@@ -67,7 +68,7 @@ class Captures:
         await self._make_room(container, keep_memory=order.keep_memory)
         await steps.do(
             "directory",
-            to_thread.run_sync(_fresh, paths, order.keep_memory),
+            to_thread.run_sync(_fresh, paths, container, order.keep_memory),
             undo=lambda: to_thread.run_sync(discard_snapshot, paths),
         )
         processes: list[str] = []
@@ -79,16 +80,21 @@ class Captures:
         hold = Hold(source.stillness)
         await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
-        taken = Taken(await self._take(steps, container, order, paths), tuple(processes), frozen_at)
+        if order.keep_memory:
+            runtime, name = self._containers.engine_of(container), container.journal.container
+            await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
         if thaw:
+            disk = await self._take_disk(steps, container, paths)
             await steps.do("thaw", hold.let_go())
-        frozen_s = self._now() - frozen_at
-        if thaw:
+            frozen_s = self._now() - frozen_at
             # Said at once: a server that finds it capturing and the manifest there takes it for a sleeper.
             container = await self._containers.note(container, phase=Phase.RUNNING, snapshot=None)
+            files = await self._prove(steps, paths, order)
+        else:
+            disk, files = await both(self._take_disk(steps, container, paths), self._prove(steps, paths, order))
+            frozen_s = self._now() - frozen_at
 
-        files = await steps.do("prove", self._prove(paths, order))
-        manifest = self._manifest(container, order, source.size, taken, files)
+        manifest = self._manifest(container, order, source.size, Taken(disk, files, tuple(processes), frozen_at))
         with CancelScope(shield=True):  # once it is being published it is no longer taken back
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, frozen_s)
@@ -106,11 +112,12 @@ class Captures:
         container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
         await steps.do(
-            "directory", to_thread.run_sync(_fresh, paths, False), undo=lambda: to_thread.run_sync(discard_snapshot, paths)
+            "directory",
+            to_thread.run_sync(_fresh, paths, container, False),
+            undo=lambda: to_thread.run_sync(discard_snapshot, paths),
         )
-        disk = await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
-        files = await steps.do("prove", self._prove(paths, order))
-        manifest = self._manifest(container, order, source.size, Taken(disk, (), self._now()), files)
+        disk, files = await both(self._take_disk(steps, container, paths), self._prove(steps, paths, order))
+        manifest = self._manifest(container, order, source.size, Taken(disk, files, (), self._now()))
         with CancelScope(shield=True):
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
@@ -120,13 +127,12 @@ class Captures:
             listed = await self._containers.engine_of(container).processes(container.journal.container)
             into += [process.command for process in listed]
 
-    async def _take(
-        self, steps: Steps, container: Container, order: CaptureOrder, paths: SnapshotPaths
-    ) -> subvolumes.SubvolumeInfo:
-        if order.keep_memory:
-            runtime, name = self._containers.engine_of(container), container.journal.container
-            await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
-        return await steps.do("disk", to_thread.run_sync(_take_disk, container, paths))
+    async def _take_disk(self, steps: Steps, container: Container, paths: SnapshotPaths) -> subvolumes.SubvolumeInfo:
+        def take() -> subvolumes.SubvolumeInfo:
+            subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
+            return subvolumes.info(paths.root)
+
+        return await steps.do("disk", to_thread.run_sync(take))
 
     async def _checkpoint(self, runtime: Runtime, name: str, into: Path) -> None:
         try:
@@ -159,26 +165,27 @@ class Captures:
         if free < needed:
             raise NodeFull("disk space", f"{needed >> 20} MB", f"{free >> 20} MB")
 
-    async def _prove(self, paths: SnapshotPaths, order: CaptureOrder) -> dict[str, FileProof]:
+    async def _prove(self, steps: Steps, paths: SnapshotPaths, order: CaptureOrder) -> dict[str, FileProof]:
         """On the disk and hashed, both at once: proof costs no time of its own."""
         names = [SPEC]
         if order.keep_memory:
             names += [f"{MEMORY}/{path.name}" for path in await to_thread.run_sync(lambda: sorted(paths.memory.iterdir()))]
+        files = [paths.home / name for name in names]
         proofs: dict[str, FileProof] = {}
 
-        async def sync() -> None:  # at once: the file system writes what is asked for together in one go
-            await together(*(to_thread.run_sync(manifests.sync_file, paths.home / name) for name in names))
+        def sync() -> None:
+            for file in files:  # all are under way before the first is waited for
+                manifests.start_writing(file)
+            for file in files:
+                manifests.sync_file(file)
 
-        async def prove() -> None:
-            for name in names:
-                proofs[name] = await to_thread.run_sync(manifests.prove, paths.home / name)
+        def prove() -> None:
+            proofs.update({name: manifests.prove(file) for name, file in zip(names, files, strict=True)})
 
-        await together(sync(), prove())
+        await steps.do("prove", together(to_thread.run_sync(sync), to_thread.run_sync(prove)))
         return proofs
 
-    def _manifest(
-        self, container: Container, order: CaptureOrder, size: Size, taken: Taken, files: dict[str, FileProof]
-    ) -> Manifest:
+    def _manifest(self, container: Container, order: CaptureOrder, size: Size, taken: Taken) -> Manifest:
         engines = self._containers.engines
         capabilities = (engines.of(container.journal.engine) or engines.current).capabilities
         return Manifest(
@@ -194,18 +201,13 @@ class Captures:
             disk=DiskProof(taken.disk.uuid, taken.disk.generation),
             sandbox=order.sandbox,
             parent=order.parent,
-            files=files,
+            files=taken.files,
             processes=taken.processes,
         )
 
 
-def _take_disk(container: Container, paths: SnapshotPaths) -> subvolumes.SubvolumeInfo:
-    subvolumes.snapshot(container.paths.root, paths.root, read_only=True)
-    shutil.copyfile(container.paths.spec, paths.spec)
-    return subvolumes.info(paths.root)
-
-
-def _fresh(paths: SnapshotPaths, with_memory: bool) -> None:
-    """An empty snapshot directory; what an interrupted attempt left is thrown away."""
+def _fresh(paths: SnapshotPaths, container: Container, with_memory: bool) -> None:
+    """A snapshot directory with nothing in it but the spec; what an interrupted attempt left is thrown away."""
     discard_snapshot(paths)
     (paths.memory if with_memory else paths.home).mkdir(parents=True, mode=0o700)
+    shutil.copyfile(container.paths.spec, paths.spec)

@@ -50,6 +50,7 @@ from roost.node.slots import Slot
 from roost.node.steps import CrashPoint, Steps, never
 
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
+_ANSWER_FIRST_S = 0.01  # to end a sleeper's process takes the processor: whoever waits for the sleep is told of it before
 
 log = structlog.get_logger(__name__)
 
@@ -159,6 +160,7 @@ class NodeService:
             kept: Captured | None = None
             with anyio.CancelScope(shield=True):
                 if order.asleep and held.container.slot is not None:
+                    await anyio.sleep(_ANSWER_FIRST_S)
                     await self._ends.lay_down(order.sandbox, held)
                 else:
                     kept = await self._ends.keep_disk(held, order.keep) if order.keep else None

@@ -16,6 +16,8 @@ import anyio
 import structlog
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
 Undo = Callable[[], Awaitable[object]]
 
 log = structlog.get_logger(__name__)
@@ -84,3 +86,15 @@ async def together(*work: Awaitable[None]) -> None:
     for error in await settle(*work):
         if error is not None:
             raise error
+
+
+async def both(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
+    """As `together`, for two whose results are wanted."""
+    firsts: list[T] = []
+    seconds: list[U] = []
+
+    async def keep(work: Awaitable[V], into: list[V]) -> None:
+        into.append(await work)
+
+    await together(keep(first, firsts), keep(second, seconds))
+    return firsts[0], seconds[0]
