@@ -61,6 +61,17 @@ def test_what_cannot_run_is_the_callers_mistake(guest: Guest) -> None:
         guest.run("")
 
 
+def test_a_name_is_looked_up_in_the_path_it_is_given_past_what_cannot_run(guest: Guest, tmp_path: Path) -> None:
+    for directory, mode in (("first", 0o644), ("second", 0o755)):
+        program = tmp_path / directory / "greet"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho {directory}\n")
+        program.chmod(mode)
+    (tmp_path / "greet").mkdir()
+    path = ":".join(str(tmp_path / each) for each in ("", "none", "first", "second"))
+    assert guest.run("greet", process={"envs": {"PATH": path}}).stdout == "second\n"
+
+
 def test_unknown_user(guest: Guest) -> None:
     with pytest.raises(RpcFailure) as failure:
         guest.run("/bin/true", headers={"Authorization": "Basic " + b64(b"nobody-here:")})
