@@ -3,7 +3,7 @@
 BIN := .venv/bin
 WITHOUT_ROOT := tests/unit tests/flows tests/style
 
-.PHONY: help environment up setup test test-unit soak bench pictures fmt lint clean
+.PHONY: help environment up setup test test-real test-served test-unit soak bench pictures fmt lint clean
 
 help:
 	@echo "make up         install what is missing, then serve in the foreground (needs root)"
@@ -31,9 +31,17 @@ test: environment
 	$(MAKE) --no-print-directory lint
 	scripts/web run -s test
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT) tests/conformance
-	$(BIN)/pytest tests/real tests/chaos tests/security tests/e2b
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-real test-served
 	$(BIN)/python scripts/browser
 	$(BIN)/pytest tests/web
+
+# Side by side: each waits for machines more than it computes. Their output comes when they end. Tests of one directory never run
+# beside each other, since they share servers, addresses and names.
+test-real:
+	$(BIN)/pytest tests/real
+
+test-served:
+	$(BIN)/pytest tests/chaos tests/security tests/e2b
 
 test-unit: environment
 	scripts/web run -s test

@@ -29,7 +29,7 @@ def root() -> None:
         pytest.fail("tests/e2b need root (namespaces, mounts, gVisor). `make test-unit` is for everyone else.", pytrace=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(root: None) -> Iterator[Server]:
     with serving(templates="base,desktop,mcp-gateway", volume_size_gb=16) as server:
         yield server
@@ -45,7 +45,7 @@ def secure_home() -> Iterator[Path]:
         yield home
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def variables(server: Server, secure_home: Path) -> Iterator[dict[str, str]]:
     """All that points E2B's clients to Roost, as `roost env` prints it. The Python SDK reads whom to trust once in a process."""
     wanted = {

@@ -21,7 +21,7 @@ from roost.setup.interpreter import Interpreter, find_interpreter
 from roost.setup.rootfs import find_rootfs, host_cas
 from roost.setup.volume import ensure_volume, unmount_volume
 from tests.real.ground import Ground
-from tests.real.server import Server, serving
+from tests.real.server import Server, serving, template_is_made
 from tests.real.slot_ground import instance, internet, names, open_slots, slots  # noqa: F401
 
 
@@ -86,4 +86,12 @@ async def node(ground: Ground) -> AsyncIterator[NodeService]:
 def server() -> Iterator[Server]:
     """A whole server on a home of its own. Tests may kill it, and leave it running."""
     with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def desktops() -> Iterator[Server]:
+    """A server that has desktops too. Making the template takes half a minute, so all tests of desktops share it."""
+    with serving(templates="base,desktop", volume_size_gb=20) as server:
+        template_is_made(server, "desktop")
         yield server

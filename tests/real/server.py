@@ -24,11 +24,10 @@ from roost.domain.lifecycle import MOVING
 from roost.settings import RUN, instance_of
 from roost.setup.commands import Commands
 from roost.setup.volume import unmount_volume
-from tests.real.doomed import DIES_AT
+from tests.real.mortal import DIES_AT, REPOSITORY, Mortal
 
 T = TypeVar("T")
 
-REPOSITORY = Path(__file__).parents[2]
 STARTS_WITHIN_S = 180.0
 ENDS_WITHIN_S = 60.0
 SETTLES_WITHIN_S = 60.0
@@ -46,7 +45,7 @@ class Server:
     url: str = ""
     key: str = ""
     settings: dict[str, object] = field(default_factory=dict)
-    _process: subprocess.Popen[bytes] | None = None
+    _process: subprocess.Popen[bytes] | Mortal | None = None
     _clients: list[Roost] = field(default_factory=list)
 
     @property
@@ -93,20 +92,9 @@ class Server:
         assert self._process is None, "one server per home"
         self.settings |= settings
         reader, writer = os.pipe()
-        words = ["-m", "roost.cli.main", "up", "--home", str(self.home), "--port", "0", "--ready-fd", str(writer)]
-        if self.is_mortal:
-            words = ["-m", "tests.real.doomed", str(self.home), str(writer)]
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *words],
-                cwd=REPOSITORY,
-                env=_environment(self.settings),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(writer,),
-            )
+            self._process = self._spawn(log.fileno(), writer)
         os.close(writer)
         try:
             ready, _, _ = select.select([reader], [], [], STARTS_WITHIN_S)
@@ -118,6 +106,20 @@ class Server:
             raise AssertionError(f"the server did not start:\n{self.log_tail()}")
         info = json.loads(told)
         self.url, self.key = info["url"], info["key"]
+
+    def _spawn(self, log: int, ready: int) -> subprocess.Popen[bytes] | Mortal:
+        environment = _environment(self.settings)
+        if self.is_mortal:
+            return Mortal(self.home, environment, log, ready)
+        return subprocess.Popen(
+            [sys.executable, "-m", "roost.cli.main", "up", "--home", self.home, "--port", "0", "--ready-fd", str(ready)],
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(ready,),
+        )
 
     def kill(self) -> None:
         """-9: it has no time for last words."""
