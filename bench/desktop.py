@@ -14,11 +14,33 @@ from bench.raw import Raw, raw_engine
 from bench.report import Figure
 from bench.server import Bench, serving
 from roost.client.sandbox import Sandbox
+from tests.web.browser import chromium, visit
 
 TEMPLATE = "desktop"
 REFILLED_WITHIN_S = 60.0
 PICTURE = {"format": "jpeg", "quality": 80}
 PICTURE_S = 0.120  # the highest p50 of a picture of the whole screen
+WAKE = "Wake and watch"
+
+# Clicks, and looks at every frame whether something of the desktop is painted. Seconds.
+_WAKE_AND_LOOK = """(name) => new Promise((seen) => {
+  const small = document.createElement('canvas');
+  small.width = 32; small.height = 20;
+  const pen = small.getContext('2d', { willReadFrequently: true });
+  const isPainted = (canvas) => {
+    if (!canvas || !canvas.width || !canvas.getClientRects().length) return false;
+    pen.clearRect(0, 0, 32, 20);
+    pen.drawImage(canvas, 0, 0, 32, 20);
+    const shades = pen.getImageData(0, 0, 32, 20).data.filter((_, at) => at % 4 === 1);
+    return Math.max(...shades) - Math.min(...shades) > 20;
+  };
+  const button = [...document.querySelectorAll('main button')].find((each) => each.textContent.includes(name));
+  const began = performance.now();
+  button.click();
+  const look = () => isPainted(document.querySelector('main canvas'))
+    ? seen((performance.now() - began) / 1000) : requestAnimationFrame(look);
+  look();
+})"""
 
 
 def measure(rounds: int) -> list[Figure]:
@@ -29,6 +51,7 @@ def measure(rounds: int) -> list[Figure]:
             # With a size of its own it is restored now, not taken from the pool.
             _create(bench, raw, rounds, size={"cpus": 2, "memory_mb": 4000, "disk_mb": 20480, "pids": 4096}),
             _wake(bench, raw, rounds),
+            _wake_in_browser(bench, raw, rounds),
             _pictures(bench, rounds * 5),
         ]
 
@@ -66,6 +89,24 @@ def _wake(bench: Bench, raw: Raw, rounds: int) -> Figure:
         ours.append(timed(lambda: _look(sandbox)))  # the request itself wakes it, through the edge
     sandbox.kill(keep=False)
     return Figure("asleep desktop → first picture", ours, "runsc restore", theirs, bar=1.8)
+
+
+def _wake_in_browser(bench: Bench, raw: Raw, rounds: int) -> Figure:
+    """From a person's click on a sleeping desktop's page until its picture is painted there."""
+    sandbox = bench.roost.create(template=TEMPLATE)
+    _look(sandbox)
+    ours, theirs = [], []
+    endpoint = bench.roost.endpoint
+    with chromium() as browser:
+        for _ in range(rounds):
+            sandbox.pause()
+            theirs.append(_restored(raw, str(sandbox.record.snapshot)))
+            with visit(browser, endpoint.url, endpoint.key) as page:
+                page.goto(f"/app/sandboxes/{sandbox.id}/screen")
+                page.get_by_role("button", name=WAKE).wait_for()
+                ours.append(page.evaluate(_WAKE_AND_LOOK, WAKE))
+    sandbox.kill(keep=False)
+    return Figure("asleep desktop → first frame in the browser", ours, "runsc restore", theirs, bar=1.8)
 
 
 def _pictures(bench: Bench, rounds: int) -> Figure:
