@@ -31,6 +31,7 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Limits, Moves
 from roost.control.nodes import Nodes
+from roost.control.notices import DriverNotices
 from roost.control.power import Power
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
@@ -149,11 +150,12 @@ def _join(
     alarm, ledger, feed = Alarm(clock=clock), TrafficLedger(clock), Feed(store=store)
     pulses = Pulses(clock=clock, ledger=ledger)
     live = Live(clock=clock, pulses=pulses)
-    routes = RouteTable(on_record=live.changed)
+    nodes = Nodes(cluster=cluster)
+    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
+    routes = RouteTable(live.changed, notices.hear)
     moves = Moves(store=store, clock=clock, random=chance, limits=Limits(trash_s=settings.trash_hours * 3600))
     trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
-    nodes = Nodes(cluster=cluster)
     power = Power(store=store, flights=flights)
     builds = Builds(clock=clock)
     templates = Templates(
@@ -168,7 +170,7 @@ def _join(
         warm_desktops=settings.warm_desktops,
     )
     links = Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm)
-    drivers = Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger)
+    drivers = Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger, notices=notices)
     keys = Keys(store=store, clock=clock, random=chance)
     questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
     services = Services(
@@ -217,6 +219,7 @@ def _join(
         ),
         links=links,
         drivers=drivers,
+        notices=notices,
         live=live,
         questions=questions,
         trash=trash,

@@ -19,8 +19,11 @@ from roost_agent.connect import (
     serve_server_stream,
     serve_unary,
 )
+from roost_agent.desktop.let_go import LetGo
+from roost_agent.desktop.link import Link
 from roost_agent.desktop.routes import desktop_routes
 from roost_agent.errors import HttpError
+from roost_agent.files.archive import Archive
 from roost_agent.files.compose import Compose
 from roost_agent.files.list import ListDir
 from roost_agent.files.make import MakeDir
@@ -31,6 +34,7 @@ from roost_agent.files.stat import Stat
 from roost_agent.files.watch import Watchers
 from roost_agent.files.write import WriteFiles
 from roost_agent.hooks.checkpoint import BeforeCheckpoint, NodeCalls
+from roost_agent.hooks.driver import Hands, SetDriver
 from roost_agent.hooks.flush import flush
 from roost_agent.hooks.init import Identity, Init
 from roost_agent.hooks.machine import Machine
@@ -45,7 +49,7 @@ from roost_agent.processes.signal import SendSignal
 from roost_agent.processes.start import Start
 from roost_agent.processes.table import ProcessTable
 from roost_agent.sandbox import Sandbox
-from roost_agent.status.history import CommandHistory
+from roost_agent.status.history import CommandHistory, HistoryChanges
 from roost_agent.status.metrics import Metrics, Variables
 from roost_agent.status.ports import PortList
 from roost_agent.status.processes import ProcessList
@@ -70,6 +74,7 @@ class App:
         self.connections: set[Connection] = set()
         self.sandbox = Sandbox()
         self.processes = ProcessTable(options.ring_bytes, options.stall_s)
+        self._desktop = Link(self.sandbox, self.processes)
         self._unary = self._unary_verbs(watchers := Watchers(self.sandbox))
         self._server_streams: dict[str, ServerStream] = {
             "/process.Process/Start": Start(self.processes, self.sandbox),
@@ -175,23 +180,27 @@ class App:
         return {
             ("GET", "/metrics"): Metrics(),
             ("GET", "/envs"): Variables(self.sandbox),
+            ("GET", "/files/archive"): Archive(self.sandbox),
             ("POST", "/files/compose"): Compose(self.sandbox),
-            **desktop_routes(self.sandbox, self.processes),
+            **desktop_routes(self._desktop, self.sandbox, self.processes),
             ("GET", "/processes"): ProcessList(self.sandbox, self.processes),
             ("GET", "/ports"): PortList(),
             ("GET", "/history"): CommandHistory(self.processes.history),
+            ("GET", "/history/changes"): HistoryChanges(self.processes.history),
             ("GET", "/tail"): Tail(self.processes.history),
         }
 
     def _private_routes(self, machine: Machine) -> dict[tuple[str, str], Verb]:
         """Routes of the node."""
         programs = Programs(self.processes, self.sandbox, machine)
-        identity = Identity(self.sandbox, machine, programs, self.processes.history)
+        hands = Hands(machine)
+        identity = Identity(self.sandbox, machine, programs, self.processes.history, hands)
         return {
             ("POST", "/init"): Init(identity, programs),
             ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(
                 machine, self._node_calls, self.connections, self._is_from_outside
             ),
+            ("POST", "/roost/driver"): SetDriver(hands, LetGo(self._desktop)),
             ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),
             ("GET", "/roost/version"): _version,

@@ -12,17 +12,20 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from e2b import CommandExitException
 from e2b_desktop import Sandbox as Desktop
 from PIL import Image, ImageChops
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from roost.client import links
 from tests.e2b.test_javascript import JS, NODE, PATIENCE_S, environment, modules
 from tests.real.server import Server, eventually, template_is_made
 
 __all__ = ["environment", "modules"]
 
 SIZE = (1024, 768)  # what E2B's desktops have unless told otherwise
+REFUSED = 75  # how xdotool ends while a person drives
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,36 @@ def test_the_stream_is_served_to_a_browser_through_the_edge(desktop: Any, deskto
     finally:
         desktop.stream.stop()
     assert desktop.commands.run("pgrep -x x11vnc || echo none").stdout.strip() == "none"
+
+
+def test_while_a_person_drives_input_is_refused_and_looking_is_not(desktop: Any, desktops: Server) -> None:
+    sandbox = desktops.roost.get(desktop.sandbox_id)
+    token = sandbox.link(control=True, label="anna").token
+    assert token is not None
+    desktop.move_mouse(222, 111)
+    took = desktops.roost.run(links.take_over(token))
+    try:
+        for attempt in (
+            lambda: desktop.move_mouse(1, 1),
+            lambda: desktop.left_click(),
+            lambda: desktop.double_click(3, 3),
+            lambda: desktop.scroll("down"),
+            lambda: desktop.mouse_press(),
+            lambda: desktop.drag((1, 1), (2, 2)),
+            lambda: desktop.write("hello"),
+            lambda: desktop.press(["ctrl", "s"]),
+        ):
+            with pytest.raises(CommandExitException, match=f"anna drives since {took['since']}") as refused:
+                attempt()
+            assert refused.value.exit_code == REFUSED
+        assert desktop.get_cursor_position() == (222, 111)
+        assert desktop.get_screen_size() == SIZE
+        assert picture(desktop).size == SIZE
+        assert desktop.get_current_window_id()
+    finally:
+        desktops.roost.run(links.hand_back(token))
+    desktop.move_mouse(223, 112)
+    assert desktop.get_cursor_position() == (223, 112)
 
 
 def test_another_size_may_be_asked_for(desktops: Server, variables: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from roost.control.links import MOST_LINKS
 from roost.domain.errors import Conflict, Exhausted, Forbidden, Gone, Invalid, NotFound, SandboxDead, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import TeamId
-from roost.domain.link import LinkMode, ScreenLink
+from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
 from tests.flows.world import TEAM, Ground, Roost, serving
@@ -18,7 +18,7 @@ from tests.flows.world import TEAM, Ground, Roost, serving
 pytestmark = pytest.mark.anyio
 
 
-async def control_link(roost: Roost, sandbox: Sandbox, label: str = "anna", seconds: float = 3600.0) -> tuple[ScreenLink, str]:
+async def control_link(roost: Roost, sandbox: Sandbox, label: str = "anna", seconds: float = 3600.0) -> tuple[Link, str]:
     return await roost.links.make(TEAM, sandbox.id, mode=LinkMode.CONTROL, label=label, seconds=seconds)
 
 
@@ -30,9 +30,9 @@ async def driven(ground: Ground, sandbox: Sandbox) -> list[Event]:
     return await ground.events(EventKind.DRIVER_TOOK, EventKind.DRIVER_GAVE, sandbox=sandbox.id)
 
 
-async def links(ground: Ground) -> list[ScreenLink]:
+async def links(ground: Ground) -> list[Link]:
     async with ground.store.transaction() as transaction:
-        return await transaction.find(ScreenLink, Query())
+        return await transaction.find(Link, Query())
 
 
 async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:

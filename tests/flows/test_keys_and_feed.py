@@ -6,7 +6,7 @@ import pytest
 from roost.contracts.store import EventQuery
 from roost.domain.errors import Invalid, NotFound, Unauthenticated
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import TeamId
+from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey
 from tests.flows.world import TEAM, Ground, Roost
 
@@ -34,6 +34,28 @@ async def test_a_revoked_key_opens_nothing_from_then_on(roost: Roost) -> None:
         await roost.keys.identify(secret)
     with pytest.raises(NotFound):
         await roost.keys.revoke(TEAM, key.id)
+
+
+async def test_whoever_follows_is_told_when_their_key_is_revoked(roost: Roost) -> None:
+    key, _ = await roost.keys.create(TEAM, "anna")
+    other, _ = await roost.keys.create(TEAM, "bob")
+    ended: list[str] = []
+
+    async def follow(id: KeyId, name: str) -> None:
+        await roost.keys.wait_until_revoked(id)
+        ended.append(name)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow, key.id, "anna")
+            tasks.start_soon(follow, other.id, "bob")
+            await anyio.wait_all_tasks_blocked()
+            await roost.keys.revoke(TEAM, other.id)
+            await anyio.wait_all_tasks_blocked()
+            assert ended == ["bob"]
+            await roost.keys.revoke(TEAM, key.id)
+        assert ended == ["bob", "anna"]
+        await roost.keys.wait_until_revoked(key.id)  # One that is gone already is not waited for.
 
 
 @pytest.mark.parametrize("credential", ["", "e2b_" + "0" * 40, "x" * 10_000, "ключ"])

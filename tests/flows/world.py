@@ -34,6 +34,7 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Moves
 from roost.control.nodes import Nodes
+from roost.control.notices import DriverNotices
 from roost.control.power import Power
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
@@ -48,7 +49,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, LinkId, SandboxId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
 from roost.domain.node import Identity
-from roost.domain.sandbox import Sandbox, Size
+from roost.domain.sandbox import Driver, Sandbox, Size
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, Principal
 from roost.domain.template import Recipe
@@ -76,6 +77,7 @@ class ScriptedGuest:
 
     async def flush(self, address: str) -> None: ...
     async def after_restore(self, address: str, identity: Identity) -> None: ...
+    async def set_driver(self, address: str, driver: Driver | None) -> None: ...
     async def trust(self, address: str, certificates: str) -> None: ...
 
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
@@ -219,7 +221,8 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
     alarm, nodes, feed = Alarm(clock=clock), Nodes(cluster=cluster), Feed(store=store)
     pulses = Pulses(clock=clock, ledger=ground.ledger)
     live = Live(clock=clock, pulses=pulses)
-    table = RouteTable(on_record=live.changed)
+    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
+    table = RouteTable(live.changed, notices.hear)
     moves = Moves(store=store, clock=clock, random=chance)
     trash = Trash(store=store, cluster=cluster, clock=clock, routes=table)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=table, alarm=alarm, trash=trash)
@@ -229,7 +232,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
         store=store, cluster=cluster, guest=ground.guest, clock=clock, random=chance, nodes=nodes, builds=builds
     )
     links = Links(store=store, clock=clock, random=chance, routes=table, alarm=alarm)
-    drivers = Drivers(store=store, clock=clock, routes=table, alarm=alarm, ledger=ground.ledger)
+    drivers = Drivers(store=store, clock=clock, routes=table, alarm=alarm, ledger=ground.ledger, notices=notices)
     keys = Keys(store=store, clock=clock, random=chance)
     questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
     return Roost(
@@ -275,6 +278,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
             collector=Collector(store=store, cluster=cluster, clock=clock, routes=table, trash=trash),
             links=links,
             drivers=drivers,
+            notices=notices,
             live=live,
             questions=questions,
             trash=trash,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from roost.client import Sandbox
-from tests.real.server import Server, eventually, said, sandbox_of, serving, template_is_made
+from tests.real.server import Server, eventually, said, sandbox_of
 
 SLEEPS = 3
 PAGE = """
@@ -23,13 +23,6 @@ picture = Image.open("/tmp/scripts.png").convert("RGB")
 pixels = picture.tobytes()
 print(sum(1 for at in range(0, len(pixels), 3) if pixels[at] > 220 and 150 < pixels[at + 1] < 240 and pixels[at + 2] < 110))
 """
-
-
-@pytest.fixture(scope="module")
-def desktops() -> Iterator[Server]:
-    with serving(templates="base,desktop", volume_size_gb=16) as server:
-        template_is_made(server, "desktop")
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from roost.client import AsyncRoost, Process, Sandbox, Window
 from roost.domain.errors import Invalid, NotFound, Unavailable, Unsupported
 from tests.real.board import SOURCE
-from tests.real.server import Server, eventually, said, sandbox_of, serving, template_is_made
+from tests.real.server import Server, eventually, said, sandbox_of
 
 TEXT = "Hello, żółć 漢字 🦜 ÄÖÜß € ~!@#{}\n\tand Ω, é"
 PAGE = """
@@ -23,13 +23,6 @@ PAGE = """
 <textarea style="position: fixed; inset: 0" oninput="document.title = 'typed ' + this.value"></textarea>
 """
 SHIFT, CTRL = 1, 4
-
-
-@pytest.fixture(scope="module")
-def desktops() -> Iterator[Server]:
-    with serving(templates="base,desktop", volume_size_gb=20) as server:
-        template_is_made(server, "desktop")
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +248,14 @@ def test_an_address_opens_in_the_browser(sandbox: Sandbox) -> None:
     assert sandbox.desktop.close(window.id)
     with pytest.raises(Invalid, match="nothing-like-it cannot be started"):
         sandbox.desktop.launch("nothing-like-it")
+
+
+@pytest.mark.parametrize(
+    ("address", "title"), [("about:blank", "about:blank"), ("data:text/html,<title>written in place</title>", "written in place")]
+)
+def test_an_address_without_a_host_opens_in_the_browser(sandbox: Sandbox, address: str, title: str) -> None:
+    sandbox.desktop.open(address)
+    assert sandbox.desktop.close(shows(sandbox, title).id)
 
 
 def test_frames_come_when_something_changed_and_only_then(sandbox: Sandbox) -> None:

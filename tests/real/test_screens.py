@@ -12,7 +12,7 @@ import pytest
 from roost.client import LinkRecord, Sandbox, links
 from roost.client.agent import AGENT_PORT
 from roost.domain.errors import Conflict, Forbidden
-from tests.real.server import Server, eventually, said, sandbox_of, serving, template_is_made
+from tests.real.server import Server, eventually, said, sandbox_of
 from tests.real.viewer import opened, watching
 
 # Writes down every key that is pressed on the screen, whoever has the focus.
@@ -32,10 +32,8 @@ while True:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving(templates="base,desktop", volume_size_gb=20) as server:
-        template_is_made(server, "desktop")
-        yield server
+def server(desktops: Server) -> Server:
+    return desktops
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeQueryClient } from "./app/queries";
 import { router } from "./app/router";
+import { hasUnsaved } from "./sandbox/files/drafts";
 import { Toasts } from "./ui";
 
 // A newer server has newer chunks: a page from before finds its own gone, and begins anew.
@@ -14,11 +15,16 @@ window.addEventListener("vite:preloadError", (event) => {
   window.location.reload();
 });
 
+const client = makeQueryClient();
+window.addEventListener("beforeunload", (event) => {
+  if (hasUnsaved(client)) event.preventDefault();
+});
+
 const place = document.getElementById("root");
 if (!place) throw new Error("index.html has no #root");
 createRoot(place).render(
   <StrictMode>
-    <QueryClientProvider client={makeQueryClient()}>
+    <QueryClientProvider client={client}>
       <RouterProvider router={router} />
       <Toasts />
     </QueryClientProvider>

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.network import Allow, Deny, Internet, network
+from roost.cli.network import Allow, Deny, Internet, Public, network
 from roost.cli.options import AsJson
 from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
@@ -25,6 +25,7 @@ def create(
     allow: Allow = None,
     deny: Deny = None,
     internet: Internet = None,
+    public: Public = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a sandbox and print its id. It runs until told otherwise, unless --timeout or --idle say so."""
@@ -35,7 +36,7 @@ def create(
         "timeout_s": seconds(timeout),
         "on_timeout": on_timeout,
         "idle_s": seconds(idle),
-        "network": network(allow, deny, internet),
+        "network": network(allow, deny, internet, public),
     }
     with connect() as roost, waiting(f"Creating a sandbox from {template}"):
         record = roost.create(template, **request).record

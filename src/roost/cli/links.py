@@ -1,4 +1,4 @@
-"""`roost link`, `roost links`, `roost unlink`: a sandbox's screen for people who have no key."""
+"""`roost link`, `roost links`, `roost unlink`: a sandbox's screen and ports for people who have no key."""
 
 from __future__ import annotations
 
@@ -17,40 +17,49 @@ from roost.client import links as calls
 def link(
     sandbox: SandboxRef,
     control: Annotated[bool, typer.Option("--control", "-c", help="Who has it may take over, not only watch.")] = False,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", "-p", min=1, max=65535, help="To this port, not to the screen.", show_default=False),
+    ] = None,
     for_: Annotated[str, typer.Option("--for", metavar="TIME", help="How long it opens anything: 90s, 15m, 2h, 7d.")] = "1h",
     label: Annotated[str, typer.Option("--label", "-l", help="Whom it is for: shown when they drive.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a link to a sandbox's screen and print it, this once."""
+    """Make a link to a sandbox's screen, or to a port of it, and print it, this once.
+
+    A link to a port opens it in a browser, also when the sandbox's ports are not public."""
     with connect() as roost:
-        made = roost.run(calls.make(sandbox, control=control, seconds=seconds(for_) or 0, label=label))
+        made = roost.run(calls.make(sandbox, control=control, port=port, seconds=seconds(for_) or 0, label=label))
     if as_json:
         say_json(made.raw)
         return
     say(made.url or "")
-    may = "watch and take over" if control else "watch"
+    may = f"open port {port}" if port is not None else "watch and take over" if control else "watch"
     note(f"Whoever has it may {may} for {for_}. `roost unlink {sandbox} {made.id}` ends it.")
 
 
 def links(sandbox: SandboxRef, as_json: AsJson = False) -> None:
-    """List the links to a sandbox's screen: never their secrets."""
+    """List the links to a sandbox's screen and ports: never their secrets."""
     with connect() as roost:
         found = roost.run(calls.list_links(sandbox))
     if as_json:
         say_json([each.raw for each in found])
         return
     now = datetime.now(UTC)
-    left = (span((each.expires_at - now).total_seconds()) for each in found)
-    rows = ((each.id, each.mode, each.label or "-", age(each.created_at), ends) for each, ends in zip(found, left, strict=True))
-    say_table(("ID", "MODE", "FOR", "AGE", "ENDS IN"), rows)
+    say_table(("ID", "OPENS", "FOR", "AGE", "ENDS IN"), (_cells(each, now) for each in found))
 
 
 def unlink(
     sandbox: SandboxRef,
     link: Annotated[list[str], typer.Argument(metavar="LINK...", help="Ids.", show_default=False)],
 ) -> None:
-    """Revoke links to a sandbox's screen: what they opened is cut."""
+    """Revoke links to a sandbox's screen or ports: what they opened is cut."""
     with connect() as roost:
         for id in link:
             roost.run(calls.revoke(sandbox, id))
             say(id)
+
+
+def _cells(link: calls.LinkRecord, now: datetime) -> tuple[str, ...]:
+    opens = f"port {link.port}" if link.port is not None else "screen, to drive" if link.mode == "control" else "screen"
+    return link.id, opens, link.label or "-", age(link.created_at), span((link.expires_at - now).total_seconds())

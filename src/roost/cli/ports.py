@@ -15,11 +15,14 @@ def ports(sandbox: SandboxRef, as_json: AsJson = False) -> None:
         asked = roost.get(sandbox)
         found = asked.status.ports()
         address = str(asked.record.raw.get("url", ""))
+        is_public = (asked.record.raw.get("network") or {}).get("public", True)
     rows: list[dict[str, Any]] = [{**each.raw, "url": address.replace("{port}", str(each.port))} for each in found]
     if as_json:
         say_json(rows)
     elif rows:
         say_table(("PORT", "LISTENS ON", "PID", "COMMAND", "ADDRESS"), (_cells(row) for row in rows))
+        if not is_public:
+            note(f"They are not public. `roost link {sandbox} --port {rows[0]['port']}` opens one in a browser.")
     else:
         note(f"Nothing listens in {sandbox}.")
 

@@ -8,7 +8,7 @@ import typer
 
 from roost.cli.connection import connect
 from roost.cli.info import facts_of
-from roost.cli.network import Allow, Deny, Internet, network
+from roost.cli.network import Allow, Deny, Internet, Public, network
 from roost.cli.options import AsJson, SandboxRef
 from roost.cli.rendering import say_facts, say_json
 from roost.cli.values import pairs, seconds
@@ -26,10 +26,11 @@ def update(
     allow: Allow = None,
     deny: Deny = None,
     internet: Internet = None,
+    public: Public = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a sandbox's name, metadata, when it sleeps or what it may reach. What is not named stays as it is; `--allow none`
-    and `--deny none` empty a list."""
+    """Change a sandbox's name, metadata, when it sleeps, what it may reach or who may reach it. What is not named stays as it
+    is; `--allow none` and `--deny none` empty a list."""
     changes: dict[str, Any] = {}
     if name is not None:
         changes["name"] = name
@@ -39,7 +40,7 @@ def update(
         changes["idle_s"] = None if idle == "never" else seconds(idle)
     if wake is not None:
         changes["wake_on_traffic"] = wake
-    if (reach := network(allow, deny, internet)) is not None:
+    if (reach := network(allow, deny, internet, public)) is not None:
         changes["network"] = reach
     if not changes:
         raise Invalid("invalid", "Nothing to change. `roost update --help` lists what can be.")

@@ -169,8 +169,10 @@ class AsyncSandbox:
     async def kill(self, *, keep: bool = True) -> None:
         await self._transport.run(calls.kill(self.id, keep=keep))
 
-    async def link(self, *, control: bool = False, seconds: float = 3600.0, label: str = "") -> LinkRecord:
-        return await self._transport.run(links.make(self.id, control=control, seconds=seconds, label=label))
+    async def link(
+        self, *, control: bool = False, port: int | None = None, seconds: float = 3600.0, label: str = ""
+    ) -> LinkRecord:
+        return await self._transport.run(links.make(self.id, control=control, port=port, seconds=seconds, label=label))
 
     async def links(self) -> list[LinkRecord]:
         return await self._transport.run(links.list_links(self.id))

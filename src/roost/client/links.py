@@ -1,4 +1,4 @@
-"""Links to a sandbox's screen, and who drives: the records and the calls."""
+"""Links to a sandbox's screen and ports, and who drives: the records and the calls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from roost.client.records import Json
 
 @dataclass(frozen=True, slots=True)
 class LinkRecord:
-    """`token`, `url` and `websocket` are there only where the link was made: they hold its secret."""
+    """To the screen, with a mode, or to a port. `token`, `url` and, for a screen, `websocket` are there only where the link was
+    made: they hold its secret."""
 
     id: str
-    mode: str
+    mode: str | None
     label: str
     created_at: datetime
     expires_at: datetime
+    port: int | None = None
     token: str | None = field(default=None, repr=False)
     url: str | None = field(default=None, repr=False)
     websocket: str | None = field(default=None, repr=False)
@@ -33,6 +35,7 @@ class LinkRecord:
             label=content.get("label", ""),
             created_at=datetime.fromisoformat(content["created_at"]),
             expires_at=datetime.fromisoformat(content["expires_at"]),
+            port=content.get("port"),
             token=content.get("token"),
             url=content.get("url"),
             websocket=content.get("websocket"),
@@ -40,8 +43,14 @@ class LinkRecord:
         )
 
 
-def make(ref: str, *, control: bool = False, seconds: float = 3600.0, label: str = "") -> Call[LinkRecord]:
-    body = {"mode": "control" if control else "view", "seconds": seconds, "label": label}
+def make(
+    ref: str, *, control: bool = False, port: int | None = None, seconds: float = 3600.0, label: str = ""
+) -> Call[LinkRecord]:
+    body: dict[str, Any] = {"seconds": seconds, "label": label}
+    if control:
+        body["mode"] = "control"
+    if port is not None:
+        body["port"] = port
     return Call("POST", _path(ref), LinkRecord.read, body=body)
 
 

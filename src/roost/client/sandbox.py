@@ -126,9 +126,10 @@ class Sandbox:
         asked = self._transport.run(questions.ask(self.id, text, screenshot=picture, **request))
         return questions.wait(self._transport, asked.id) if wait else asked
 
-    def link(self, *, control: bool = False, seconds: float = 3600.0, label: str = "") -> LinkRecord:
-        """A link to its screen for somebody without a key: to watch or, with `control`, to take over."""
-        return self._transport.run(links.make(self.id, control=control, seconds=seconds, label=label))
+    def link(self, *, control: bool = False, port: int | None = None, seconds: float = 3600.0, label: str = "") -> LinkRecord:
+        """A link for somebody without a key: to its screen, to watch or, with `control`, to take over; or to a port, which it
+        opens in a browser even if the sandbox's ports are not public."""
+        return self._transport.run(links.make(self.id, control=control, port=port, seconds=seconds, label=label))
 
     def links(self) -> list[LinkRecord]:
         return self._transport.run(links.list_links(self.id))

@@ -14,6 +14,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    DriverOrder,
     EgressOrder,
     KillOrder,
     NodeReport,
@@ -65,6 +66,12 @@ class Node(Protocol):
     async def set_egress(self, order: EgressOrder) -> None:
         """The sandbox reaches what the order says and no more, open connections included. Of another incarnation, or of one that
         does not run, nothing changes. May be called twice. Raises Fault when the machine's firewall refuses."""
+        ...
+
+    async def set_driver(self, order: DriverOrder) -> None:
+        """Programs inside know who drives, and those that ask before they put in input refuse while a person does. Of another
+        incarnation, or of one that does not run, nothing changes: it is told when it wakes. May be called twice.
+        Raises GuestUnreachable."""
         ...
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:

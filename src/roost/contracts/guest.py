@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from roost.domain.node import Identity
+from roost.domain.sandbox import Driver
 
 
 class Guest(Protocol):
@@ -25,7 +26,13 @@ class Guest(Protocol):
         ...
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        """Clock, entropy, host name and, for a fresh identity, machine-id and tokens are right. Raises GuestUnreachable."""
+        """Clock, entropy, host name, who drives and, for a fresh identity, machine-id and tokens are right.
+        Raises GuestUnreachable."""
+        ...
+
+    async def set_driver(self, address: str, driver: Driver | None) -> None:
+        """Programs inside find that this person drives, or that the agent does. An agent too old to know of it is left alone.
+        May be called twice. Raises GuestUnreachable."""
         ...
 
     async def trust(self, address: str, certificates: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from roost.domain.ids import SandboxId, TeamId
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.sandbox import PUBLIC, Driver, Ingress
 
 
@@ -23,7 +23,7 @@ class Route:
     wakes: bool  # traffic may wake it
     ingress: Ingress = PUBLIC
     driver: Driver | None = None  # the person who drives now
-    links: Mapping[str, ScreenLink] = field(default_factory=dict)  # by digest; those that expired stay for a while
+    links: Mapping[str, Link] = field(default_factory=dict)  # by digest; those that expired stay for a while
 
 
 class Routes(Protocol):

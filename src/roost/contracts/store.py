@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.node import Usage
 from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox
@@ -29,8 +29,8 @@ class Idempotency:
     revision: int = 0
 
 
-Record = Sandbox | Snapshot | Template | ApiKey | Idempotency | ScreenLink | Question | Picture
-R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency, ScreenLink, Question, Picture)
+Record = Sandbox | Snapshot | Template | ApiKey | Idempotency | Link | Question | Picture
+R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from roost.control.directory import RouteTable
 from roost.control.endings import is_being_cloned
 from roost.control.trash import Trash
 from roost.domain.lifecycle import LIVING, State
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.template import Template
@@ -68,8 +68,8 @@ class Collector:
                 old = [record for record in dead if record.changed_at < before and (record.undelete_until or 0.0) <= now]
                 for record in old:
                     await transaction.delete(Sandbox, record.id)
-                    for link in await transaction.find(ScreenLink, Query(equal={"sandbox": record.id})):
-                        await transaction.delete(ScreenLink, link.id)
+                    for link in await transaction.find(Link, Query(equal={"sandbox": record.id})):
+                        await transaction.delete(Link, link.id)
             for record in old:
                 self._routes.forget(record.id)
             if not dead:
@@ -89,7 +89,7 @@ class Collector:
         old = [link for link in self._routes.links() if link.is_over(before)]
         async with self._store.transaction() as transaction:
             for link in old:
-                await transaction.delete(ScreenLink, link.id)
+                await transaction.delete(Link, link.id)
         for link in old:
             self._routes.drop_link(link)
 

@@ -19,7 +19,7 @@ from roost.control.deadline import run_until
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
 from roost.domain.ids import SandboxId
 from roost.domain.lifecycle import LIVING, State
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.sandbox import Sandbox
 
 REACHABLE = frozenset({State.RUNNING, State.SNAPSHOTTING})
@@ -34,15 +34,15 @@ class Waker(Protocol):
 
 
 class RouteTable:
-    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in. `on_record` hears of every
+    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in. Listeners hear of every
     record that wins, of those that end too."""
 
-    def __init__(self, on_record: Callable[[Sandbox], None] = lambda _: None) -> None:
-        self._on_record = on_record
+    def __init__(self, *listeners: Callable[[Sandbox], None]) -> None:
+        self._listeners = listeners
         self._routes: dict[str, Route] = {}
         self._revisions: dict[str, int] = {}
         self._addresses: dict[str, tuple[int, str]] = {}
-        self._links: dict[SandboxId, dict[str, ScreenLink]] = {}  # by digest
+        self._links: dict[SandboxId, dict[str, Link]] = {}  # by digest
         self._watchers: WeakSet[Changes] = WeakSet()
 
     def put(self, record: Sandbox, address: str | None = None) -> None:
@@ -51,7 +51,8 @@ class RouteTable:
             self._addresses[record.id] = (record.incarnation, address)
         if record.revision < self._revisions.get(record.id, 0):
             return
-        self._on_record(record)
+        for listener in self._listeners:
+            listener(record)
         if record.state in ENDED:
             self._drop(record)
             return
@@ -69,12 +70,12 @@ class RouteTable:
         )
         self._replace(route)
 
-    def put_link(self, link: ScreenLink) -> None:
+    def put_link(self, link: Link) -> None:
         """The link was committed."""
         self._links.setdefault(link.sandbox, {})[link.digest] = link
         self._relink(link.sandbox)
 
-    def drop_link(self, link: ScreenLink) -> None:
+    def drop_link(self, link: Link) -> None:
         """The link is gone. May be called twice."""
         links = self._links.get(link.sandbox, {})
         if links.pop(link.digest, None) is not None:
@@ -82,7 +83,7 @@ class RouteTable:
         if not links:
             self._links.pop(link.sandbox, None)
 
-    def links(self) -> list[ScreenLink]:
+    def links(self) -> list[Link]:
         """Of all living sandboxes, those that have expired too."""
         return [link for links in self._links.values() for link in links.values()]
 

@@ -15,11 +15,12 @@ from roost.contracts.ledger import Ledger
 from roost.contracts.store import Query, Store, Transaction
 from roost.control.alarm import Alarm
 from roost.control.directory import RouteTable
+from roost.control.notices import DriverNotices
 from roost.domain.errors import Conflict, Forbidden, Gone, SandboxDead, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import LinkId, SandboxId
 from roost.domain.lifecycle import LIVING
-from roost.domain.link import LinkMode, ScreenLink, link_digest
+from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Driver, Sandbox
 
 GRACE_S = 10.0
@@ -35,6 +36,8 @@ class Why(StrEnum):
     LINK_ENDED = "the link ended"
     TAKEN_OVER = "somebody else took over"
     ROLLED_BACK = "the sandbox was rolled back"
+    KILLED = "the sandbox was killed"
+    DIED = "the sandbox died"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Seat:
     """What the holder of a link may know."""
 
     sandbox: Sandbox
-    link: ScreenLink
+    link: Link
 
     @property
     def driver(self) -> Driver | None:
@@ -50,13 +53,16 @@ class Seat:
 
 
 class Drivers:
-    def __init__(self, *, store: Store, clock: Clock, routes: RouteTable, alarm: Alarm, ledger: Ledger) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, routes: RouteTable, alarm: Alarm, ledger: Ledger, notices: DriverNotices
+    ) -> None:
         self._store = store
         self._clock = clock
         self._routes = routes
         self._alarm = alarm
         self._ledger = ledger
-        self._began_at = clock.now()  # nothing is known of who watched before
+        self._notices = notices
+        self._began_at: float | None = None  # when it was first looked who is lost: of who watched before nothing is known
 
     async def look(self, token: str) -> Seat:
         """Raises Unauthenticated, Gone."""
@@ -64,8 +70,8 @@ class Drivers:
             return await find_seat(transaction, token, self._clock.now())
 
     async def take(self, token: str, *, force: bool = False) -> Driver:
-        """The link's holder drives. Asked again it changes nothing. Raises Unauthenticated, Gone, Forbidden for a link to watch
-        by, and Conflict when another person drives, unless forced."""
+        """The link's holder drives, and programs inside know. Asked again it changes nothing. Raises Unauthenticated, Gone,
+        Forbidden for a link to watch by, and Conflict when another person drives, unless forced."""
         now = self._clock.now()
         async with self._store.transaction() as transaction:
             seat = await find_seat(transaction, token, now)
@@ -86,6 +92,7 @@ class Drivers:
             record = await transaction.put(replace(record, driver=driver), expect_revision=record.revision)
         self._routes.put(record)
         self._alarm.ring_by(now + GRACE_S)
+        await self._notices.tell(record.id)
         return driver
 
     async def give(self, token: str) -> None:
@@ -97,9 +104,12 @@ class Drivers:
                 return
             record = await leave(transaction, seat.sandbox, Why.HANDED_BACK, now)
         self._routes.put(record)
+        await self._notices.tell(record.id)
 
     async def release_lost(self) -> float | None:
         """Whoever has not been seen for too long drives no longer. Returns when the next one may be given up."""
+        if self._began_at is None:
+            self._began_at = self._clock.now()  # a server that found much to recover has not been there for anybody so far
         coming: list[float] = []
         for route in list(self._routes.living()):
             if route.driver is None:
@@ -123,7 +133,7 @@ class Drivers:
         self._routes.put(record)
 
     def _lost_at(self, sandbox: SandboxId, driver: Driver) -> float:
-        return lost_at(driver, self._ledger.watched_at(sandbox, driver.link), self._began_at)
+        return lost_at(driver, self._ledger.watched_at(sandbox, driver.link), self._began_at or 0.0)
 
 
 def lost_at(driver: Driver, watched_at: float | None, began_at: float) -> float:
@@ -143,10 +153,10 @@ async def leave(transaction: Transaction, record: Sandbox, why: Why, now: float)
 
 
 async def find_seat(transaction: Transaction, token: str, now: float) -> Seat:
-    """By digest: how long that takes says nothing about a token. Raises Unauthenticated, Gone."""
+    """By digest: how long that takes says nothing about a token. A link to a port seats nobody. Raises Unauthenticated, Gone."""
     digest = link_digest(token[:LONGEST_TOKEN])
-    found = await transaction.find(ScreenLink, Query(equal={"digest": digest}, limit=1))
-    if not found:
+    found = await transaction.find(Link, Query(equal={"digest": digest}, limit=1))
+    if not found or found[0].port is not None:
         raise Unauthenticated("link_unknown", "This link leads nowhere: it was revoked, or never was. Ask for a new one.")
     link = found[0]
     if link.is_over(now):

@@ -25,6 +25,7 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Intent
 from roost.control.nodes import Nodes
+from roost.control.notices import DriverNotices
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
 from roost.control.repairs import Repairs
@@ -78,6 +79,7 @@ class Keeper:
         collector: Collector,
         links: Links,
         drivers: Drivers,
+        notices: DriverNotices,
         live: Live,
         questions: Questions,
         trash: Trash,
@@ -96,6 +98,7 @@ class Keeper:
         self._collector = collector
         self._links = links
         self._drivers = drivers
+        self._notices = notices
         self._live = live
         self._questions = questions
         self._trash = trash
@@ -125,6 +128,8 @@ class Keeper:
         for record in living:
             if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
                 await self._guard(self._nodes.set_egress, record)
+            if record.has_desktop:
+                self._notices.owe(record)
         for report in reports:
             for repair in reconcile(_on(living, report.node), report, building=self._templates.building):
                 await self._guard(self._repairs.make, repair, report.node)
@@ -151,7 +156,7 @@ class Keeper:
                 await self._guard(self._collect)
                 collect_at = now + self._rhythm.collect_every_s
             await self._guard(self._expire, group, look_at)
-            await self._guard(self._tend_screens)
+            await self._guard(self._tend_screens, group)
             await self._guard(self._questions.expire, look_at)
             await self._alarm.wait(look_at)
 
@@ -176,10 +181,11 @@ class Keeper:
         intent = Intent(current.id, action, why="its timeout came", keep_memory=current.policy.keep_memory, keep=True)
         await self._flights.ask(intent)
 
-    async def _tend_screens(self) -> None:
-        """Ends links whose time has come, and the driving of people who went away."""
+    async def _tend_screens(self, group: TaskGroup) -> None:
+        """Ends links whose time has come, and the driving of people who went away; guests hear of it behind this."""
         self._alarm.ring_by(await self._links.end_due())
         self._alarm.ring_by(await self._drivers.release_lost())
+        group.start_soon(self._guard, self._notices.tell_owed)
 
     # Looking around
 

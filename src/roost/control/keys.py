@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import anyio
+
 from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
 from roost.domain import ids
@@ -25,6 +27,7 @@ class Keys:
         self._random = random
         self._known: OrderedDict[str, Principal] = OrderedDict()
         self._by_id: OrderedDict[KeyId, ApiKey] = OrderedDict()
+        self._revoking = anyio.Event()  # the next revocation, whosever it is
 
     async def ensure_first(self) -> str | None:
         """Makes a key if there is none at all and returns its secret, which is kept nowhere; None if there is one."""
@@ -74,6 +77,18 @@ class Keys:
             await transaction.delete(ApiKey, id)
         self._known.pop(key.digest, None)
         self._by_id.pop(key.id, None)
+        self._revoking.set()
+        self._revoking = anyio.Event()
+
+    async def wait_until_revoked(self, id: KeyId) -> None:
+        """For what goes on for as long as somebody listens: it has to end with the key that began it."""
+        while True:
+            next_one = self._revoking  # before looking, so that none is missed
+            try:
+                await self.get(id)
+            except Unauthenticated:
+                return
+            await next_one.wait()
 
     async def identify(self, credential: str) -> Principal:
         """Looks keys up by digest: how long that takes says nothing about a secret."""

@@ -1,4 +1,4 @@
-"""Links to screens: made, listed, revoked, and ended when their time comes.
+"""Links to screens and ports: made, listed, revoked, and ended when their time comes.
 
 The edge finds them in the route table, which is filled here: from the store at start, and after every change.
 """
@@ -15,8 +15,8 @@ from roost.domain import ids
 from roost.domain.errors import Exhausted, Invalid, NotFound, SandboxDead
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.lifecycle import LIVING
-from roost.domain.link import LinkMode, ScreenLink, link_digest
-from roost.domain.sandbox import Sandbox
+from roost.domain.link import Link, LinkMode, link_digest
+from roost.domain.sandbox import AGENT_PORT, Sandbox
 
 LONGEST_S = 30 * 24 * 3600.0
 LONGEST_LABEL = 100
@@ -34,17 +34,27 @@ class Links:
         self._ended: set[LinkId] = set()  # expired, and whoever had to know was told
 
     async def make(
-        self, team: TeamId, ref: str, *, mode: LinkMode = LinkMode.VIEW, seconds: float = 3600.0, label: str = ""
-    ) -> tuple[ScreenLink, str]:
-        """A link and its token, shown this once. Raises Invalid, SandboxNotFound, SandboxDead, Exhausted."""
+        self,
+        team: TeamId,
+        ref: str,
+        *,
+        mode: LinkMode | None = None,
+        port: int | None = None,
+        seconds: float = 3600.0,
+        label: str = "",
+    ) -> tuple[Link, str]:
+        """A link and its token, shown this once: to a port, or else to the screen, to watch unless `mode` says more. Raises
+        Invalid, SandboxNotFound, SandboxDead, Exhausted."""
         _check(seconds, label)
+        if port is not None:
+            _check_port(port, mode)
         now = self._clock.now()
         token = ids.new_token(self._random)
         async with self._store.transaction() as transaction:
             record = await find_sandbox(transaction, team, ref)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
-            others = await transaction.find(ScreenLink, Query(equal={"sandbox": record.id}))
+            others = await transaction.find(Link, Query(equal={"sandbox": record.id}))
             if sum(not other.is_over(now) for other in others) >= MOST_LINKS:
                 raise Exhausted(
                     "too_many_links",
@@ -52,29 +62,30 @@ class Links:
                     sandbox=record.id,
                     limit=MOST_LINKS,
                 )
-            link = ScreenLink(
+            link = Link(
                 id=ids.new_link_id(self._random),
                 sandbox=record.id,
                 team=team,
-                mode=mode,
+                mode=mode or LinkMode.VIEW if port is None else None,
                 label=label,
                 digest=link_digest(token),
                 created_at=now,
                 expires_at=now + seconds,
+                port=port,
             )
             link = await transaction.put(link, expect_revision=None)
         self._routes.put_link(link)
         self._alarm.ring_by(link.expires_at)
         return link, token
 
-    async def list(self, team: TeamId, ref: str) -> tuple[ScreenLink, ...]:
+    async def list(self, team: TeamId, ref: str) -> tuple[Link, ...]:
         """Those that open something, newest first. Raises SandboxNotFound."""
         now = self._clock.now()
         async with self._store.transaction() as transaction:
             record = await find_sandbox(transaction, team, ref)
             if record.state not in LIVING:
                 return ()
-            links = await transaction.find(ScreenLink, Query(equal={"sandbox": record.id}))
+            links = await transaction.find(Link, Query(equal={"sandbox": record.id}))
         return tuple(link for link in links if not link.is_over(now))
 
     async def revoke(self, team: TeamId, ref: str, id: str) -> None:
@@ -82,11 +93,11 @@ class Links:
         NotFound."""
         async with self._store.transaction() as transaction:
             record = await find_sandbox(transaction, team, ref)
-            link = await transaction.get(ScreenLink, id)
+            link = await transaction.get(Link, id)
             if link is None or link.sandbox != record.id:
                 message = f"Sandbox {record.id} has no link {id!r}. `roost links` lists the ones there are."
                 raise NotFound("link_not_found", message, link=id, sandbox=record.id)
-            await transaction.delete(ScreenLink, link.id)
+            await transaction.delete(Link, link.id)
             drove = record.driver is not None and record.driver.link == link.id
             if drove:
                 record = await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
@@ -98,7 +109,7 @@ class Links:
         """After a start, before the routes of these sandboxes are shown."""
         known = {record.id for record in living}
         async with self._store.transaction() as transaction:
-            links = await transaction.find(ScreenLink, Query())
+            links = await transaction.find(Link, Query())
         for link in links:
             if link.sandbox in known:
                 self._routes.put_link(link)
@@ -133,3 +144,14 @@ def _check(seconds: float, label: str) -> None:
         )
     if len(label) > LONGEST_LABEL or not label.isprintable():
         raise Invalid("label_invalid", f"A link's label has at most {LONGEST_LABEL} printable characters.", label=label[:100])
+
+
+def _check_port(port: int, mode: LinkMode | None) -> None:
+    if not 0 < port < 65536:
+        raise Invalid("port_invalid", f"{port} is not a port: ports are the numbers 1 to 65535.", port=port)
+    if port == AGENT_PORT:
+        message = f"Port {port} is the agent's own: who may speak to it has the sandbox's access token. Link to another port."
+        raise Invalid("port_invalid", message, port=port)
+    if mode is not None:
+        message = f"A link to a port has no mode: `{mode}` is for a screen. Leave out either the mode or the port."
+        raise Invalid("mode_invalid", message, port=port, mode=mode.value)

@@ -15,6 +15,7 @@ from typing import assert_never
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Store, Transaction
+from roost.control.drivers import Why, leave
 from roost.control.endings import (
     Leftovers,
     died_event,
@@ -127,6 +128,8 @@ class Moves:
         """Writes that the move is under way. The verdict was *go*."""
         move = MOVES[intent.action]
         snapshot, keep_memory = None, intent.keep_memory
+        if intent.action is Action.KILL:  # from here on its screen is dark
+            record = await leave(transaction, record, Why.KILLED, self._clock.now())
         if move.needs_snapshot:
             snapshot = ids.new_snapshot_id(self._random)
         elif intent.action is Action.RESUME and record.snapshot:
@@ -182,6 +185,8 @@ class Moves:
             if record is None or not tells_of_same_move(record, begun):
                 return None
             operation = _operation_of(record)
+            if operation.action is Action.KILL:
+                record = await leave(transaction, record, Why.KILLED, now)
             entry = None
             if isinstance(result, Captured):
                 entry = await transaction.put(snapshot_record(record, operation, result), expect_revision=None)
@@ -293,6 +298,7 @@ class Moves:
 
     async def _die(self, transaction: Transaction, record: Sandbox, reason: str) -> Ended:
         now = self._clock.now()
+        record = await leave(transaction, record, Why.DIED, now)
         dead = await transaction.put(_dead(record, reason, now), expect_revision=record.revision)
         await transaction.append(died_event(dead, now))
         if record.operation and record.operation.action is Action.CREATE:

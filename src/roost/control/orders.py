@@ -41,6 +41,7 @@ def identity_of(record: Sandbox, *, fresh: bool) -> Identity:
         user=record.user,
         workdir=record.workdir,
         fresh=fresh,
+        driver=record.driver,
     )
 
 

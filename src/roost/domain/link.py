@@ -1,4 +1,4 @@
-"""Links to a sandbox's screen: whoever holds one may watch, or watch and drive, until it ends.
+"""Links: whoever holds one may watch a sandbox's screen, or watch and drive, or open one of its ports, until it ends.
 
 A link is a bearer secret for people who have no API key. Its token is shown once and kept nowhere; what is kept is its digest.
 """
@@ -16,20 +16,25 @@ SOMEBODY = "somebody"
 
 
 class LinkMode(StrEnum):
+    """What a link to a screen is good for."""
+
     VIEW = "view"
     CONTROL = "control"  # may take over
 
 
 @dataclass(frozen=True, slots=True)
-class ScreenLink:
+class Link:
+    """To the sandbox's screen, with a mode; or to the port that it names, without one."""
+
     id: LinkId
     sandbox: SandboxId
     team: TeamId
-    mode: LinkMode
+    mode: LinkMode | None
     label: str  # whom it is for
     digest: str  # of the token
     created_at: float
     expires_at: float
+    port: int | None = None
     revision: int = 0
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
-from roost.domain.sandbox import Size
+from roost.domain.sandbox import Driver, Size
 from roost.domain.snapshot import Kind
 
 
@@ -23,6 +23,7 @@ class Identity:
     user: str = "user"
     workdir: str = "/home/user"
     fresh: bool = False  # a new identity (create, fork), not the same one awake again
+    driver: Driver | None = None  # the person who drives; None: the agent does
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ class EgressOrder:
     sandbox: SandboxId
     incarnation: int
     egress: Egress
+
+
+@dataclass(frozen=True, slots=True)
+class DriverOrder:
+    """Who drives a running sandbox from now on: a person, or the agent."""
+
+    sandbox: SandboxId
+    incarnation: int
+    driver: Driver | None
 
 
 @dataclass(frozen=True, slots=True)

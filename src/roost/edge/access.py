@@ -2,7 +2,7 @@
 
 The agent inside checks its token itself. The edge checks it only for a sleeping sandbox, since waking costs and a stranger must
 not be able to cause it. Other ports are public, as E2B's are, and the service behind them decides; unless the sandbox's owner
-closed them to all who do not bring its traffic token.
+closed them to all who bring neither its traffic token nor a link (`port_links`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Step(Enum):
     WAKE = auto()  # then forward
 
 
-def admit(route: Route | None, head: RequestHead, target: Target, now: float) -> Step | Answer:
-    """What happens to a request: pass it on, wake its sandbox first, or answer it here."""
+def admit(route: Route | None, head: RequestHead, target: Target, now: float, *, is_invited: bool = False) -> Step | Answer:
+    """What happens to a request: pass it on, wake its sandbox first, or answer it here. `is_invited`: by a link to this port."""
     if route is None:
         return pages.sandbox_not_found(target.sandbox, head)
     if target.port == AGENT_PORT and is_private(head.target):
         return pages.private_route(target.sandbox)
-    if target.port != AGENT_PORT and not _may_enter(head, route.ingress):
+    if target.port != AGENT_PORT and not is_invited and not may_enter(head, route.ingress):
         return pages.forbidden(target.sandbox, head)
     if route.address is not None:
         return Step.FORWARD
@@ -53,7 +53,8 @@ def admit(route: Route | None, head: RequestHead, target: Target, now: float) ->
     return Step.WAKE if why is None else pages.unauthorized(why)
 
 
-def _may_enter(head: RequestHead, ingress: Ingress) -> bool:
+def may_enter(head: RequestHead, ingress: Ingress) -> bool:
+    """Whether the sandbox's ports are open to this request without a link."""
     if ingress.public:
         return True
     given = head.get(TRAFFIC_TOKEN)

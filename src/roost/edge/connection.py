@@ -15,7 +15,7 @@ from roost.edge import pages
 from roost.edge.access import Step
 from roost.edge.body import Body, NoBody, OpenBody
 from roost.edge.door import ApiDoor, UvicornParts
-from roost.edge.head import Peer, RequestHead, parse_request
+from roost.edge.head import Peer, RequestHead, is_secure, parse_request
 from roost.edge.pages import Answer
 from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
     def _relay(self, head: RequestHead, target: Target) -> Turn | None:
         """Begins the turn of a request for a sandbox; None when it was answered here."""
         route = self._board.routes.locate(target.sandbox)
-        permitted = permit(route, head, target, self._board.clock.now())
+        permitted = permit(route, head, target, self._board.clock.now(), is_secure=is_secure(head, self.peer))
         if isinstance(permitted, Answer):
             self.answer(permitted)
             return None

@@ -123,6 +123,12 @@ class Peer:
         return self.address.removeprefix(b"::ffff:").startswith(b"127.") or self.address in (b"::1", b"")
 
 
+def is_secure(head: RequestHead, peer: Peer) -> bool:
+    """Whether the client speaks TLS, to us or to a proxy on this machine that says so."""
+    stated = [value for lower, value, _ in head.fields if lower == b"x-forwarded-proto"] if peer.is_local else []
+    return (b", ".join(stated) or peer.scheme).lower() == b"https"
+
+
 def parse_request(raw: bytes) -> RequestHead:
     """`raw` ends with the empty line. Raises Invalid."""
     lines = raw[:-4].split(b"\r\n")

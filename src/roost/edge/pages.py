@@ -142,8 +142,8 @@ def forbidden(sandbox: str, head: RequestHead) -> Answer:
         return _page(
             403,
             "This sandbox is not public",
-            f"The ports of sandbox <code>{html.escape(sandbox)}</code> are open only to who sends its traffic access token.",
-            "Ask its owner for the token; it belongs into the header e2b-traffic-access-token.",
+            f"The ports of sandbox <code>{html.escape(sandbox)}</code> are open only to who has a link or its traffic token.",
+            "Ask its owner for a link to this port, which opens in a browser.",
         )
     message = "The sandbox's ports are not public: send its traffic access token in the header e2b-traffic-access-token"
     return _json(403, {"message": message, "sandboxId": sandbox, "code": 403})
@@ -165,8 +165,29 @@ def asleep(sandbox: str) -> Answer:
     return _error(409, "asleep", message, sandbox=sandbox)
 
 
-def link_ended() -> Answer:
+def link_ended(head: RequestHead) -> Answer:
+    if wants_page(head):
+        return _page(
+            401,
+            "This link opens nothing",
+            "It was revoked, has expired, or never was.",
+            "Ask whoever gave it to you for a new one.",
+        )
     return _error(401, "link_ended", "This link opens nothing: it was revoked, has expired, or never was. Ask for a new one.")
+
+
+def exchanged(location: bytes, cookie: bytes) -> Answer:
+    """The link was good: come again without it. See Other, so that no browser keeps the address with the token in its history."""
+    fields = ((b"Location", location), (b"Set-Cookie", cookie), (b"Referrer-Policy", b"no-referrer"))
+    return Answer(303, fields=fields)
+
+
+def foreign_page(sandbox: str, port: int) -> Answer:
+    message = (
+        f"Port {port} of sandbox {sandbox} is open to this browser by a link, but a page from elsewhere sent this request."
+        " Open the port itself, or send the sandbox's traffic access token."
+    )
+    return _error(403, "foreign_page", message, sandbox=sandbox, port=port)
 
 
 def upgrade_required() -> Answer:

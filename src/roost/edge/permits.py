@@ -1,5 +1,5 @@
-"""What a request may do at a sandbox's door, beyond whether it may enter (`access`): links to screens, who drives, and requests
-that must not disturb. Pure.
+"""What a request may do at a sandbox's door, beyond whether it may enter (`access`): links to screens and ports, who drives, and
+requests that must not disturb. Pure.
 
 A permit is given once and looked at again whenever the route changes: a link that ends, or a person who takes over, ends what was
 permitted before.
@@ -8,17 +8,17 @@ permitted before.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum, auto
-from urllib.parse import unquote_to_bytes
 
 from roost.contracts.routes import Route
 from roost.domain.ids import LinkId
-from roost.domain.link import LinkMode, ScreenLink, link_digest
+from roost.domain.link import Link, LinkMode, link_digest
 from roost.edge import pages
-from roost.edge.access import Step, admit, is_preflight, leads_to, refusal
+from roost.edge.access import Step, admit, is_preflight, leads_to, may_enter, refusal
 from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
+from roost.edge.links import LinkState, link_state, value_in, without
 from roost.edge.pages import Answer
+from roost.edge.port_links import knock, open_by_cookie, open_by_query
 from roost.edge.resolve import Target
 
 SCREEN = b"/desktop/rfb"
@@ -28,26 +28,21 @@ _HARMLESS = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 _TOKEN = b"x-access-token"
 
 
-class LinkState(Enum):
-    GOOD = auto()
-    ENDED = auto()  # revoked, or never was
-    EXPIRED = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class Permit:
     """A request that may go on."""
 
     head: RequestHead  # as the sandbox is to get it
     step: Step
-    link: ScreenLink | None = None  # by which it came
+    link: Link | None = None  # by which it came
     is_quiet: bool = False  # wakes nobody, and counts as no activity
     is_input: bool = False  # of the agent's hands: refused while a person drives
 
     def objection(self, route: Route, now: float, *, begun: bool = False) -> Answer | None:
         """Why it may not go on by this route, or None. One whose answer has begun may wait while the sandbox sleeps."""
-        if self.link is not None and link_state(route, self.link.digest, now) is not LinkState.GOOD:
-            return pages.link_ended()
+        link = self.link
+        if link is not None and link_state(route, link.digest, now, link.port) is not LinkState.GOOD:
+            return pages.link_ended(self.head)
         if self.is_input and route.driver is not None:
             return pages.person_drives(route.sandbox, route.driver)
         if self.is_quiet and route.address is None and not begun:
@@ -62,29 +57,45 @@ class ScreenPermit:
 
     head: RequestHead
     state: LinkState
-    link: ScreenLink | None
+    link: Link | None
 
 
-def permit(route: Route | None, head: RequestHead, target: Target, now: float) -> Permit | ScreenPermit | Answer:
-    """What happens to a request for a sandbox."""
-    if route is None or target.port != AGENT_PORT:
-        step = admit(route, head, target, now)
-        return step if isinstance(step, Answer) else Permit(head, step)
-    path, _, query = head.target.partition(b"?")
+def permit(
+    route: Route | None, head: RequestHead, target: Target, now: float, *, is_secure: bool = False
+) -> Permit | ScreenPermit | Answer:
+    """What happens to a request for a sandbox. `is_secure`: the client speaks TLS."""
+    if route is None:
+        return pages.sandbox_not_found(target.sandbox, head)
+    if target.port != AGENT_PORT:
+        return _port(route, head, target, now, is_secure=is_secure)
+    path = head.target.partition(b"?")[0]
     if path == SCREEN:
-        return _screen(route, head, query, now)
-    link: ScreenLink | None = None
-    given = _value(query, b"link") if path in _LINKED and head.method in (b"GET", b"HEAD") else None
+        return _screen(route, head, now)
+    link: Link | None = None
+    given = value_in(head, b"link") if path in _LINKED and head.method in (b"GET", b"HEAD") else None
     if given is not None:
         digest = link_digest(given.decode("latin-1"))
         if link_state(route, digest, now) is not LinkState.GOOD:
-            return pages.link_ended()
+            return pages.link_ended(head)
         link = route.links[digest]
         head = _with_token(head, route.access_token)
-    is_quiet = is_preflight(head) or head.get(b"roost-quiet") == b"1" or _value(query, b"quiet") == b"1"
+    is_quiet = is_preflight(head) or head.get(b"roost-quiet") == b"1" or value_in(head, b"quiet") == b"1"
     is_input = head.method not in _HARMLESS and leads_to(head.target, _DESKTOP)
-    head = _without(head, b"link", b"quiet") if link is not None or is_quiet else head
+    head = without(head, b"link", b"quiet") if link is not None or is_quiet else head
     return _plain(route, Permit(head, Step.FORWARD, link, is_quiet, is_input), target, now)
+
+
+def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_secure: bool) -> Permit | Answer:
+    at_door = knock(head, target)
+    link: Link | Answer | None = None
+    if at_door.given is not None:
+        link = open_by_query(route, at_door, target, now, is_secure=is_secure)
+    elif not may_enter(head, route.ingress):
+        link = open_by_cookie(route, at_door, target, now)
+    if isinstance(link, Answer):
+        return link
+    step = admit(route, at_door.head, target, now, is_invited=link is not None)
+    return step if isinstance(step, Answer) else Permit(at_door.head, step, link)
 
 
 def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit | Answer:
@@ -98,28 +109,21 @@ def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit |
     return step if isinstance(step, Answer) else replace(wanted, step=step)
 
 
-def _screen(route: Route, head: RequestHead, query: bytes, now: float) -> ScreenPermit | Answer:
+def _screen(route: Route, head: RequestHead, now: float) -> ScreenPermit | Answer:
     if head.method != b"GET" or (head.upgrade or b"").lower() != b"websocket":
         return pages.upgrade_required()
-    given = _value(query, b"link")
+    given = value_in(head, b"link")
     if given is None:
         return pages.unauthorized("a screen is opened by a link: /desktop/rfb?link=<token>. `roost link` makes one")
     digest = link_digest(given.decode("latin-1"))
     state = link_state(route, digest, now)
-    is_quiet = head.get(b"roost-quiet") == b"1" or _value(query, b"quiet") == b"1"
+    is_quiet = head.get(b"roost-quiet") == b"1" or value_in(head, b"quiet") == b"1"
     if state is LinkState.GOOD and route.address is None and (is_quiet or not route.wakes):
         return pages.asleep(route.sandbox)
     return ScreenPermit(head, state, route.links.get(digest))
 
 
-def link_state(route: Route, digest: str, now: float) -> LinkState:
-    link = route.links.get(digest)
-    if link is None:
-        return LinkState.ENDED
-    return LinkState.EXPIRED if link.is_over(now) else LinkState.GOOD
-
-
-def drives(route: Route | None, link: ScreenLink, now: float) -> bool:
+def drives(route: Route | None, link: Link, now: float) -> bool:
     """Whether the holder of a link is the one whose input counts, now."""
     if route is None or link.mode is not LinkMode.CONTROL or link.is_over(now):
         return False
@@ -135,20 +139,3 @@ def _with_token(head: RequestHead, token: str) -> RequestHead:
     value = token.encode()
     fields = [field for field in head.fields if field[0] != _TOKEN]
     return replace(head, fields=[*fields, (_TOKEN, value, b"X-Access-Token: " + value)])
-
-
-def _value(query: bytes, name: bytes) -> bytes | None:
-    """The first value of this name."""
-    for pair in query.split(b"&"):
-        key, _, value = pair.partition(b"=")
-        if key == name:
-            return unquote_to_bytes(value)
-    return None
-
-
-def _without(head: RequestHead, *names: bytes) -> RequestHead:
-    """The same request without these words in its query; what else is there stays as it was spelled."""
-    path, mark, query = head.target.partition(b"?")
-    kept = [pair for pair in query.split(b"&") if pair.partition(b"=")[0] not in names]
-    rest = b"&".join(kept)
-    return replace(head, target=path + mark + rest if rest else path)

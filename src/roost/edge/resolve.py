@@ -17,6 +17,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 class Target:
     sandbox: SandboxId
     port: int
+    by_name: bool = True  # by the sandbox's own host name, not by headers
 
 
 class Resolver:
@@ -58,7 +59,7 @@ def _by_headers(sandbox: bytes | None, port: bytes | None) -> Target | None:
     name = sandbox.decode("latin-1").lower()
     if not _SANDBOX.fullmatch(name):
         raise Invalid("routing_header_invalid", "The header E2b-Sandbox-Id is not a sandbox's id: letters and digits only.")
-    return Target(SandboxId(name), _port(port.decode("latin-1")))
+    return Target(SandboxId(name), _port(port.decode("latin-1")), by_name=False)
 
 
 def _port(text: str) -> int:

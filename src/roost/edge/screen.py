@@ -15,7 +15,8 @@ from roost.contracts.routes import Route
 from roost.domain.errors import Gone, Invalid, NotFound, RoostError
 from roost.edge import pages, rfb
 from roost.edge.limits import SCREEN_PORT
-from roost.edge.permits import LinkState, ScreenPermit, drives, link_state
+from roost.edge.links import LinkState, link_state
+from roost.edge.permits import ScreenPermit, drives
 from roost.edge.reach import Reach
 from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard

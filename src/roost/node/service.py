@@ -28,6 +28,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    DriverOrder,
     EgressOrder,
     KillOrder,
     NodeReport,
@@ -62,6 +63,7 @@ class NodeService:
     ) -> None:  # fmt: skip
         self._id = id
         self._containers = containers
+        self._guest = guest
         self._now = now
         self._tasks = tasks
         self._crash_point = crash_point
@@ -176,6 +178,14 @@ class NodeService:
             assert held.container.slot is not None
             await self._containers.slots.set_egress(held.container.slot, order.egress)
             await self._introductions.explain(held.container.slot, order.egress)
+
+    async def set_driver(self, order: DriverOrder) -> None:
+        async with self._order(order.sandbox, "driver"):
+            held = self._holdings.get(order.sandbox)
+            if held is None or not held.alive or held.container.journal.incarnation != order.incarnation:
+                return
+            if held.container.journal.phase is Phase.RUNNING and held.container.slot is not None:
+                await self._guest.set_driver(held.container.slot.address, order.driver)
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         paths = self._containers.volume.snapshot(snapshot)

@@ -20,6 +20,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    DriverOrder,
     EgressOrder,
     KillOrder,
     NodeReport,
@@ -90,6 +91,11 @@ class FrailNode:
         self._point.come_to("before set_egress")
         await self._node.set_egress(order)
         self._point.come_to("after set_egress")
+
+    async def set_driver(self, order: DriverOrder) -> None:
+        self._point.come_to("before set_driver")
+        await self._node.set_driver(order)
+        self._point.come_to("after set_driver")
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         self._point.come_to("before import_disk")

@@ -21,6 +21,7 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
+    DriverOrder,
     EgressOrder,
     Identity,
     KillOrder,
@@ -30,6 +31,7 @@ from roost.domain.node import (
     ResumeOrder,
     Usage,
 )
+from roost.domain.sandbox import Driver
 from roost.domain.snapshot import Kind
 
 
@@ -47,6 +49,7 @@ class FakeGuest:
     frozen: bool = False
     usage: Usage | None = None
     egress: Egress = OPEN
+    driver: Driver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ class FakeNode:
             if guest and guest.alive and not order.cold and (guest.frozen or guest.incarnation == order.incarnation):
                 await self._pass("resume", order.sandbox)
                 guest.frozen, guest.incarnation, guest.egress = False, order.incarnation, order.egress
+                guest.driver = order.identity.driver
                 return Placed(guest.address, cold=False)
             self.guests.pop(order.sandbox, None)
             return await self._clone("resume", order)
@@ -196,6 +200,13 @@ class FakeNode:
             guest = self.guests.get(order.sandbox)
             if guest and guest.alive and guest.incarnation == order.incarnation:
                 guest.egress = order.egress
+
+    async def set_driver(self, order: DriverOrder) -> None:
+        async with self._order("set_driver", order.sandbox, order.incarnation):
+            await self._pass("set_driver", order.sandbox)
+            guest = self.guests.get(order.sandbox)
+            if guest and guest.alive and guest.incarnation == order.incarnation:
+                guest.driver = order.driver
 
     async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
         await anyio.lowlevel.checkpoint()
@@ -267,7 +278,14 @@ class FakeNode:
         self._last_address += 1
         address = f"198.18.{self._last_address // 250}.{self._last_address % 250 + 1}"
         self.guests[order.sandbox] = FakeGuest(
-            order.sandbox, order.incarnation, address, order.identity, disk=disk, memory=memory, egress=order.egress
+            order.sandbox,
+            order.incarnation,
+            address,
+            order.identity,
+            disk=disk,
+            memory=memory,
+            egress=order.egress,
+            driver=order.identity.driver,
         )
         self.roots.pop(order.sandbox, None)
         lost = (left,) if order.cold and left else ()

@@ -20,8 +20,9 @@ from roost_agent.processes.table import ProcessTable
 from roost_agent.sandbox import Sandbox
 
 
-def desktop_routes(sandbox: Sandbox, processes: ProcessTable) -> dict[tuple[str, str], Callable[[Exchange], Awaitable[None]]]:
-    link = Link(sandbox, processes)
+def desktop_routes(
+    link: Link, sandbox: Sandbox, processes: ProcessTable
+) -> dict[tuple[str, str], Callable[[Exchange], Awaitable[None]]]:
     return {
         ("GET", "/desktop"): Describe(link),
         ("POST", "/desktop/size"): Resize(link),

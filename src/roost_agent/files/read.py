@@ -159,11 +159,16 @@ def _headers(path: str, status: os.stat_result) -> Headers:
     name = os.path.basename(path)
     return [
         ("Content-Type", _KINDS.get(os.path.splitext(name)[1].lower(), "application/octet-stream")),
-        ("Content-Disposition", f"inline; {_filename(name)}"),
+        ("Content-Disposition", disposition("inline", name)),
         ("Vary", "Accept-Encoding"),
         ("Last-Modified", _http_date(status.st_mtime)),
         ("ETag", _tag(status)),
     ]
+
+
+def disposition(kind: str, name: str) -> str:
+    """What a browser is to do with a file, and what it is called."""
+    return f"{kind}; {_filename(name)}"
 
 
 def _filename(name: str) -> str:

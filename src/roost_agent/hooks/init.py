@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import sys
 
 from roost_agent import fields
 from roost_agent.connect import Message
 from roost_agent.errors import HttpError, RpcError
+from roost_agent.hooks.driver import Hands, Person, person_of
 from roost_agent.hooks.machine import Machine
+from roost_agent.hooks.message import read_message
 from roost_agent.hooks.programs import Programs
 from roost_agent.http.connection import Exchange
 from roost_agent.processes.history import History
 from roost_agent.sandbox import Sandbox
 
-MAX_REQUEST_BYTES = 8 * 1024 * 1024
 _HOSTNAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?")
 _MACHINE_ID = re.compile(r"[0-9a-f]{32}")
 _ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")
 
 
 class Identity:
-    """Applies what the node says of the sandbox. May be repeated; a field that is absent or null changes nothing."""
+    """Applies what the node says of the sandbox. May be repeated; a field that is absent or null changes nothing, but for
+    `driver`, where null says that the agent drives."""
 
-    def __init__(self, sandbox: Sandbox, machine: Machine, programs: Programs, history: History) -> None:
+    def __init__(self, sandbox: Sandbox, machine: Machine, programs: Programs, history: History, hands: Hands) -> None:
         self._sandbox = sandbox
         self._machine = machine
         self._history = history
         self._programs = programs
+        self._hands = hands
 
     def apply(self, message: Message) -> None:
         """Check everything, then change everything. Raises RpcError `invalid_argument`."""
@@ -50,11 +53,19 @@ class Identity:
             machine.set_resolvers(checked.resolvers)
         if checked.certificates:
             sandbox.trusts_node = machine.trust(checked.certificates)
+        if "driver" in message:
+            self._give_hands_to(checked.driver)
         if checked.new_identity:
             self._history.forget_finished()
             machine.set_machine_id(checked.machine_id or os.urandom(16).hex())
             if machine.remove_host_keys():
                 self._programs.make_host_keys()
+
+    def _give_hands_to(self, person: Person | None) -> None:
+        try:
+            self._hands.give_to(person)
+        except OSError as error:  # a disk that is full must not keep a sandbox from waking
+            sys.stderr.write(f"who drives could not be written down: {error}\n")
 
 
 class _Checked:
@@ -72,6 +83,7 @@ class _Checked:
         self.new_identity = fields.flag(message, "newIdentity")
         self.hostname = _matching(fields.text(message, "hostname"), _HOSTNAME, "hostname")
         self.machine_id = _matching(fields.text(message, "machineId"), _MACHINE_ID, "machineId")
+        self.driver = person_of(message)
         self.resolvers = fields.texts(message, "dnsServers")
         for address in self.resolvers:
             _matching(address, _ADDRESS, "dnsServers")
@@ -81,17 +93,6 @@ def _matching(value: str, pattern: re.Pattern[str], name: str) -> str:
     if value and not pattern.fullmatch(value):
         raise RpcError("invalid_argument", f"field '{name}' cannot be {value!r}")
     return value
-
-
-async def read_message(exchange: Exchange) -> Message:
-    """The JSON object in the body; an empty body is an empty object. Raises HttpError 400."""
-    try:
-        message = json.loads(await exchange.body.read_all(MAX_REQUEST_BYTES) or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise HttpError(400, f"the request is not valid JSON: {error}") from error
-    if not isinstance(message, dict):
-        raise HttpError(400, "the request must be a JSON object")
-    return message
 
 
 class Init:

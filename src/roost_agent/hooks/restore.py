@@ -7,7 +7,8 @@ from typing import Any
 
 from roost_agent import fields
 from roost_agent.errors import HttpError, RpcError
-from roost_agent.hooks.init import Identity, read_message
+from roost_agent.hooks.init import Identity
+from roost_agent.hooks.message import read_message
 from roost_agent.hooks.programs import Programs
 from roost_agent.http.connection import Exchange
 from roost_agent.sandbox import Sandbox

@@ -64,20 +64,26 @@ class History:
     def __init__(self, capacity: int = KEPT_COMMANDS) -> None:
         self._commands: deque[Command] = deque(maxlen=capacity)
         self.voice: Voice | None = None
+        self.changes = 0  # commands that started, ended or printed, as often as they did
         self._listeners: list[Callable[[], None]] = []
 
     def started(self, process: Process) -> None:
         command = Command(process)
         self._commands.append(command)
-        process.over.add_done_callback(lambda _: command.end(process))
+        self._changed()
+
+        def ended(_: object) -> None:
+            command.end(process)
+            self._changed()
+
+        process.over.add_done_callback(ended)
 
     def printed(self, process: Process) -> None:
         """Called for every piece of output: does next to nothing while nobody listens."""
         voice = self.voice
         if voice is None or voice.process is not process:
             self.voice = Voice(process)
-        for ring in self._listeners:
-            ring()
+        self._changed()
 
     def forgotten(self, process: Process) -> None:
         if self.voice is not None and self.voice.process is process:
@@ -95,11 +101,16 @@ class History:
             self.voice = None
 
     def listen(self, ring: Callable[[], None]) -> None:
-        """Call `ring` for every piece of output."""
+        """Call `ring` whenever a command starts or ends, and for every piece of output."""
         self._listeners.append(ring)
 
     def unlisten(self, ring: Callable[[], None]) -> None:
         self._listeners.remove(ring)
+
+    def _changed(self) -> None:
+        self.changes += 1
+        for ring in self._listeners:
+            ring()
 
 
 def command_line(order: Order) -> str:

@@ -1,4 +1,4 @@
-"""`GET /history`: the commands that were run through the agent."""
+"""`GET /history`: the commands that were run through the agent. `GET /history/changes`: when to ask again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from roost_agent.connect import Message
 from roost_agent.http.connection import Exchange
 from roost_agent.http.head import whole_parameter
 from roost_agent.processes.history import KEPT_COMMANDS, Command, History
+from roost_agent.status.following import follow
 from roost_agent.timestamps import timestamp
 
 _DEFAULT_LIMIT = 200
@@ -21,6 +22,16 @@ class CommandHistory:
         limit = whole_parameter(exchange.head, "limit", default=_DEFAULT_LIMIT, most=KEPT_COMMANDS)
         commands = [_entry(command) for command in self._history.newest(limit)]
         exchange.answer_json({"commands": commands}, headers=[("Cache-Control", "no-store")])
+
+
+class HistoryChanges:
+    """A text/event-stream: {changes} at once, then whenever a command started, ended or printed, at most once a second."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    async def __call__(self, exchange: Exchange) -> None:
+        await follow(exchange, self._history, lambda: {"changes": self._history.changes})
 
 
 def _entry(command: Command) -> Message:

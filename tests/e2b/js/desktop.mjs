@@ -54,6 +54,35 @@ try {
   await desktop.drag([200, 100], [260, 130])
   assert.deepEqual(await desktop.getCursorPosition(), { x: 260, y: 130 })
 
+  step('a person drives')
+  const roost = async (path, body) => {
+    const answer = await fetch(`${process.env.E2B_API_URL}/v1/${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${process.env.E2B_API_KEY}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    assert(answer.ok, `${path} answered ${answer.status}`)
+    return answer.status === 204 ? undefined : await answer.json()
+  }
+  const { token } = await roost(`sandboxes/${desktop.sandboxId}/links`, { mode: 'control', label: 'anna' })
+  const { since } = await roost('driver/take', { token })
+  for (const attempt of [
+    () => desktop.moveMouse(1, 1),
+    () => desktop.leftClick(),
+    () => desktop.write('hello'),
+    () => desktop.press('enter'),
+  ]) {
+    await assert.rejects(attempt, (error) => {
+      assert.equal(error.exitCode, 75)
+      assert(error.stderr.includes(`anna drives since ${since}`), error.stderr)
+      return true
+    })
+  }
+  assert.deepEqual(await desktop.getCursorPosition(), { x: 260, y: 130 })
+  await roost('driver/give', { token })
+  await desktop.moveMouse(201, 101)
+  assert.deepEqual(await desktop.getCursorPosition(), { x: 201, y: 101 })
+
   step('stream')
   await desktop.stream.start()
   assert.match(desktop.stream.getUrl(), /^https:\/\/6080-.*\/vnc\.html\?autoconnect=true&resize=scale/)

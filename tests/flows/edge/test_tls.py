@@ -23,7 +23,7 @@ from roost.edge.connection import ClientConnection
 from roost.edge.limits import AGENT_PORT
 from roost.setup.tls import Certificate, ensure_certificate, make_context
 from tests.flows.edge.conftest import DOMAIN, PATIENCE_S, Sandbox, World, answer, hear, small_api
-from tests.flows.edge.test_screens import GREETING, Desktop, Person
+from tests.flows.edge.desktop import GREETING, Desktop, Person
 
 pytestmark = pytest.mark.anyio
 BODY = bytes(range(256)) * (4 << 12)  # 4 MiB

@@ -197,6 +197,19 @@ def test_tail_sends_the_newest_and_skips_what_came_between(fresh_agent: Guest) -
         kill(fresh_agent, events.pid)
 
 
+def test_changes_of_the_history_are_told(fresh_agent: Guest) -> None:
+    """Also of commands that print nothing."""
+    with fresh_agent.http.stream("GET", "/history/changes") as answer:
+        told = (json.loads(line.removeprefix("data: "))["changes"] for line in answer.iter_lines() if line)
+        before = next(told)
+        with fresh_agent.start("/bin/sleep", "1000") as events:
+            assert (started := next(told)) > before
+            assert [row["ended_at"] for row in history(fresh_agent)] == [None]
+            kill(fresh_agent, events.pid)
+            assert next(told) > started
+            assert [row["ended_at"] for row in history(fresh_agent)] != [None]
+
+
 def test_tail_ends_with_its_listener(fresh_agent: Guest) -> None:
     """Whoever hangs up leaves nothing behind, whether or not anything is printed."""
     descriptors = f"/proc/{fresh_agent.process.pid}/fd"

@@ -27,6 +27,7 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Moves
 from roost.control.nodes import Nodes
+from roost.control.notices import DriverNotices
 from roost.control.power import Power
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
@@ -78,8 +79,9 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
     ledger = TrafficLedger(clock)
     pulses = Pulses(clock=clock, ledger=ledger)
     live = Live(clock=clock, pulses=pulses)
-    routes = RouteTable(on_record=live.changed)
     nodes, builds = Nodes(cluster=cluster), Builds(clock=clock)
+    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
+    routes = RouteTable(live.changed, notices.hear)
     moves = Moves(store=store, clock=clock, random=chance)
     trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
@@ -119,7 +121,7 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
         questions=Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance),
         nodes=nodes,
         links=Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm),
-        drivers=Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger),
+        drivers=Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger, notices=notices),
     )
     await add_template(store, node, clock, chance, "base")
     key = await keys.ensure_first()

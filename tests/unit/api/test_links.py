@@ -34,6 +34,7 @@ async def test_a_link_says_where_to_look_and_is_listed_without_its_token(http: h
     assert shown == {
         "id": made["id"],
         "mode": "control",
+        "port": None,
         "label": "anna",
         "created_at": "2023-11-14T22:13:20.000Z",
         "expires_at": "2023-11-14T22:14:50.000Z",
@@ -42,6 +43,22 @@ async def test_a_link_says_where_to_look_and_is_listed_without_its_token(http: h
     assert (await http.delete(f"/v1/sandboxes/ada/links/{made['id']}")).status_code == 204
     assert (await http.delete(f"/v1/sandboxes/ada/links/{made['id']}")).json()["error"]["code"] == "link_not_found"
     assert (await http.get("/v1/sandboxes/ada/links")).json() == {"links": []}
+
+
+async def test_a_link_to_a_port_is_its_address_and_seats_nobody(http: httpx.AsyncClient, sandbox: str) -> None:
+    screen = await link(http)
+    made = await link(http, port=8000, seconds=90, label="ben")
+    assert (made["mode"], made["port"], made["label"], made["websocket"]) == (None, 8000, "ben", None)
+    assert made["url"] == f"http://8000-{sandbox}.roost.localhost:4700/?roost_link={made['token']}"
+    listed = (await http.get("/v1/sandboxes/ada/links")).json()["links"]
+    assert {each["id"]: each["port"] for each in listed} == {screen["id"]: None, made["id"]: 8000}
+    assert made["token"] not in str(listed)
+    for answer in (
+        await http.get("/v1/driver", params={"token": made["token"]}),
+        await http.post("/v1/driver/take", json={"token": made["token"], "force": True}),
+        await http.post("/v1/driver/give", json={"token": made["token"]}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "link_unknown")
 
 
 async def test_driving_needs_a_token_and_nothing_else(house: House, http: httpx.AsyncClient, sandbox: str) -> None:
@@ -87,7 +104,21 @@ async def test_tokens_that_open_nothing(house: House, http: httpx.AsyncClient, s
             assert (answer.status_code, answer.json()["error"]["code"]) == expected
 
 
-@pytest.mark.parametrize("body", [{"mode": "own"}, {"seconds": 0}, {"seconds": 1e9}, {"label": "x" * 101}, {"lable": "x"}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"mode": "own"},
+        {"seconds": 0},
+        {"seconds": 1e9},
+        {"label": "x" * 101},
+        {"lable": "x"},
+        {"port": 0},
+        {"port": 65536},
+        {"port": "80"},
+        {"port": 49983},
+        {"port": 80, "mode": "view"},
+    ],
+)
 async def test_nonsense_is_refused(http: httpx.AsyncClient, sandbox: str, body: dict) -> None:
     assert (await http.post("/v1/sandboxes/ada/links", json=body)).status_code == 400
 

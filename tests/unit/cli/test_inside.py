@@ -37,6 +37,9 @@ def test_ports_say_how_to_reach_them(server: Server, sandbox: str) -> None:
         assert row["url"] == record["url"].replace("{port}", str(port)) and f"{port}-{record['id']}" in row["url"]
         (line,) = [line for line in server.verb("ports", sandbox).stdout.decode().splitlines() if row["url"] in line]
         assert line.split()[:3] == [str(port), "127.0.0.1", str(os.getpid())]
+        assert b"not public" not in server.verb("ports", sandbox).stderr
+        assert server.verb("update", sandbox, "--private").returncode == 0
+        assert b"roost link " + sandbox.encode() + b" --port" in server.verb("ports", sandbox).stderr
 
 
 def test_history_lists_what_was_run(server: Server, sandbox: str) -> None:

@@ -40,6 +40,8 @@ def test_what_it_may_reach_is_said_and_changed(server: Server) -> None:
     network = told(server, "info", "ada")["network"]  # type: ignore[index]
     assert (network["internet"], network["allow"]) == (False, ["api.example.com", "203.0.113.7"])
     assert b"nothing but what is allowed; allow api.example.com, 203.0.113.7" in server.verb("info", "ada").stdout
+    assert told(server, "info", "ada")["network"]["public"] is True  # type: ignore[index]
+    assert told(server, "update", "ada", "--private")["network"]["public"] is False  # type: ignore[index]
     network = told(server, "update", "ada", "--internet", "--allow", "none", "--deny", "203.0.113.0/24")["network"]  # type: ignore[index]
     assert (network["internet"], network["allow"], network["deny"]) == (True, [], ["203.0.113.0/24"])
     refused = server.verb("update", "ada", "--allow", "api.example.com")
@@ -233,8 +235,21 @@ def test_links_to_a_screen(server: Server, sandbox: str) -> None:
     (kept,) = told(server, "links", sandbox)  # type: ignore[misc]
     assert (kept["mode"], kept["label"], "token" in kept) == ("control", "anna", False)
     heading, row = server.verb("links", sandbox).stdout.decode().splitlines()
-    assert heading.split() == ["ID", "MODE", "FOR", "AGE", "ENDS", "IN"]
-    assert row.split()[:3] == [kept["id"], "control", "anna"]
+    assert heading.split() == ["ID", "OPENS", "FOR", "AGE", "ENDS", "IN"]
+    assert row.split()[:5] == [kept["id"], "screen,", "to", "drive", "anna"]
     assert server.verb("unlink", sandbox, kept["id"]).stdout.decode().strip() == kept["id"]
     assert told(server, "links", sandbox) == []
     assert b"has no link" in server.verb("unlink", sandbox, kept["id"]).stderr
+
+
+def test_links_to_a_port(server: Server, sandbox: str) -> None:
+    made = server.verb("link", sandbox, "--port", "8000", "--for", "15m", "--label", "ben")
+    assert re.fullmatch(rb"http://8000-i[0-9a-z]{20}\.[^ ]+/\?roost_link=[0-9a-f]{64}\n", made.stdout)
+    assert b"open port 8000 for 15m" in made.stderr
+    (kept,) = told(server, "links", sandbox)  # type: ignore[misc]
+    assert (kept["mode"], kept["port"], kept["label"]) == (None, 8000, "ben")
+    row = server.verb("links", sandbox).stdout.decode().splitlines()[1]
+    assert row.split()[:4] == [kept["id"], "port", "8000", "ben"]
+    assert b"has no mode" in server.verb("link", sandbox, "--port", "8000", "--control").stderr
+    server.verb("unlink", sandbox, kept["id"])
+    assert told(server, "links", sandbox) == []

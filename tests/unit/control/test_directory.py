@@ -10,7 +10,7 @@ from roost.control.directory import Directory, RouteTable
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
 from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
-from roost.domain.link import LinkMode, ScreenLink
+from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox, Size, SleepPolicy
 from roost.testing.clock import ManualClock
 
@@ -101,10 +101,10 @@ async def test_every_reader_sees_every_change_merged_by_sandbox() -> None:
         assert routes[0].address is None, "the newest: 999 is odd"
 
 
-LINK = ScreenLink(LinkId("l1"), SandboxId("i1"), TeamId("t"), LinkMode.CONTROL, "anna", "digest", 0, 60)
+LINK = Link(LinkId("l1"), SandboxId("i1"), TeamId("t"), LinkMode.CONTROL, "anna", "digest", 0, 60)
 
 
-def links(table: RouteTable) -> dict[str, ScreenLink]:
+def links(table: RouteTable) -> dict[str, Link]:
     route = table.locate("i1")
     assert route is not None
     return dict(route.links)

@@ -11,6 +11,8 @@ import pytest
 from anyio.abc import SocketStream
 
 from roost.domain.errors import GuestUnreachable
+from roost.domain.ids import LinkId
+from roost.domain.sandbox import Driver
 from roost.drivers.guest.envd import AGENT_PORT, Envd
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,18 @@ async def test_nobody_there_is_an_agent_that_does_not_answer() -> None:
         pass
     with pytest.raises(GuestUnreachable):
         await Envd(now=lambda: 0.0).before_checkpoint(address)
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "404 Not Found", "204 No Content"])
+async def test_an_agent_too_old_to_know_of_drivers_is_left_alone(status: str) -> None:
+    async with answering(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()) as address:
+        await Envd(now=lambda: 0.0).set_driver(address, Driver(LinkId("l1"), "anna", 1.0))
+
+
+async def test_an_agent_that_cannot_say_who_drives_is_not_believed() -> None:
+    async with answering(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n") as address:
+        with pytest.raises(GuestUnreachable, match="/roost/driver answered 500"):
+            await Envd(now=lambda: 0.0).set_driver(address, None)
 
 
 async def test_a_call_that_is_cancelled_is_not_an_error_of_the_guest() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
-from roost.domain.link import LinkMode, ScreenLink, link_digest
+from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Driver
 from roost.edge.access import Step
 from roost.edge.head import parse_request
@@ -21,9 +21,7 @@ ID = SandboxId("i0123456789abcdefghij")
 TOKEN = "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"
 NOW = 1_700_000_000.0
 SECRET = "5ec7e7" * 10
-LINK = ScreenLink(
-    LinkId("l1"), ID, TeamId("t"), LinkMode.CONTROL, "anna", link_digest(SECRET), created_at=NOW, expires_at=NOW + 60
-)
+LINK = Link(LinkId("l1"), ID, TeamId("t"), LinkMode.CONTROL, "anna", link_digest(SECRET), created_at=NOW, expires_at=NOW + 60)
 ROUTE = Route(ID, TeamId("t"), 3, "10.0.0.1", TOKEN, wakes=True, links={LINK.digest: LINK})
 DRIVEN = replace(ROUTE, driver=Driver(LINK.id, "anna", NOW - 5))
 ASLEEP = replace(ROUTE, address=None)

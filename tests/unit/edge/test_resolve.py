@@ -44,7 +44,7 @@ def test_by_host(host: str) -> None:
 )
 def test_by_headers_on_any_other_host(host: str) -> None:
     assert resolve(host) is None
-    assert resolve(host, E2b_Sandbox_Id=ID, E2b_Sandbox_Port="49983") == Target(ID, 49983)
+    assert resolve(host, E2b_Sandbox_Id=ID, E2b_Sandbox_Port="49983") == Target(ID, 49983, by_name=False)
 
 
 @pytest.mark.parametrize(

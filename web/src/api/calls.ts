@@ -2,8 +2,8 @@
 import { request, send } from "./request";
 import { readEvents } from "./sse";
 import type {
-  Activity, CreateBody, Driver, Event, Fleet, ForkAnswer, Key, Link, Metric, NewKey, NewLink, NodeReport, Question, QuestionDetail, QuestionPage,
-  Resumed, Sandbox, Seat, Session, Snapshot, SnapshotFile, Template, UpdateBody, Version,
+  Activity, CreateBody, Driver, Event, Fleet, ForkAnswer, Key, Link, Metric, NewKey, NodeReport, PortLink, Question, QuestionDetail, QuestionPage,
+  Resumed, Sandbox, ScreenLink, Seat, Session, Snapshot, SnapshotFile, Template, UpdateBody, Version,
 } from "./types";
 
 const part = encodeURIComponent;
@@ -44,11 +44,13 @@ export const getActivity = (ref: string, signal?: Signal) =>
 export const getMetrics = (ref: string, start: number, signal?: Signal) =>
   request<{ metrics: Metric[] }>("GET", `/v1/sandboxes/${part(ref)}/metrics`, { query: { start }, signal });
 
-// Links to a sandbox's screen
+// Links to a sandbox's screen, or to one of its ports
 export const listLinks = (ref: string, signal?: Signal) =>
   request<{ links: Link[] }>("GET", `/v1/sandboxes/${part(ref)}/links`, { signal });
-export const createLink = (ref: string, body: { mode: Link["mode"]; seconds: number; label: string }) =>
-  request<NewLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body });
+export const createLink = (ref: string, body: Pick<ScreenLink, "mode" | "label"> & { seconds: number }) =>
+  request<ScreenLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body });
+export const createPortLink = (ref: string, body: Pick<PortLink, "port" | "label"> & { seconds: number }) =>
+  request<PortLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body });
 export const revokeLink = (ref: string, id: string) => request<void>("DELETE", `/v1/sandboxes/${part(ref)}/links/${part(id)}`);
 
 // Who drives a screen, by a link alone: its token is the credential

@@ -446,14 +446,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the links to its screen
+         * List the links to its screen and ports
          * @description Those that open something, newest first; without their tokens.
          */
         get: operations["listLinks"];
         put?: never;
         /**
-         * Make a link to its screen
-         * @description Whoever has it may watch or, by a `control` link, take over, until it expires or is revoked.
+         * Make a link to its screen or to a port
+         * @description Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
+         *     sandbox whose ports are not public.
          */
         post: operations["makeLink"];
         delete?: never;
@@ -1211,11 +1212,13 @@ export interface components {
              * @default
              */
             label: string;
+            /** @description Of a link to the screen: `view` unless given; `control` may take over. */
+            mode?: components["schemas"]["LinkMode"] | null;
             /**
-             * @description `control` links may take over.
-             * @default view
+             * Port
+             * @description Makes it a link to this port, in place of the screen.
              */
-            mode: components["schemas"]["LinkMode"];
+            port?: number | null;
             /**
              * Seconds
              * @description How long it opens anything; 30 days at most.
@@ -1230,6 +1233,7 @@ export interface components {
         };
         /**
          * LinkMode
+         * @description What a link to a screen is good for.
          * @enum {string}
          */
         LinkMode: "view" | "control";
@@ -1254,7 +1258,13 @@ export interface components {
             id: string;
             /** Label */
             label: string;
-            mode: components["schemas"]["LinkMode"];
+            /** @description Null for a link to a port. */
+            mode: components["schemas"]["LinkMode"] | null;
+            /**
+             * Port
+             * @description Null for a link to the screen.
+             */
+            port: number | null;
         };
         /**
          * MetricModel
@@ -1428,7 +1438,13 @@ export interface components {
             id: string;
             /** Label */
             label: string;
-            mode: components["schemas"]["LinkMode"];
+            /** @description Null for a link to a port. */
+            mode: components["schemas"]["LinkMode"] | null;
+            /**
+             * Port
+             * @description Null for a link to the screen.
+             */
+            port: number | null;
             /**
              * Token
              * @description The secret. It is in this answer and nowhere else.
@@ -1436,14 +1452,14 @@ export interface components {
             token: string;
             /**
              * Url
-             * @description A page for a person; the token is behind the #, which browsers keep to themselves.
+             * @description For a browser. Of a screen: a page; the token is behind the #, which browsers keep to themselves. Of a port: its address; the token is in `roost_link`, which any path there takes, and becomes a cookie.
              */
             url: string;
             /**
              * Websocket
              * @description The screen as RFB over WebSocket.
              */
-            websocket: string;
+            websocket: string | null;
         };
         /**
          * NodeModel

@@ -33,6 +33,8 @@ export type Question = Schemas["QuestionModel"];
 export type QuestionDetail = Schemas["QuestionDetail"];
 export type QuestionPage = Schemas["QuestionPage"];
 export type Link = Schemas["LinkModel"];
-export type NewLink = Schemas["NewLinkModel"];
+/** Links as they are only where they were made: with their secret. */
+export type PortLink = Schemas["NewLinkModel"] & { port: number };
+export type ScreenLink = Schemas["NewLinkModel"] & { mode: Schemas["LinkMode"]; websocket: string };
 /** What a link to a screen leads to. */
 export type Seat = Schemas["SeatModel"];

@@ -1,4 +1,5 @@
 // An event as one sentence.
+import { AGENT_PORT } from "../api/agent";
 import type { Event } from "../api/types";
 import type { IconName, Tone } from "../ui";
 import { duration } from "../ui/format";
@@ -7,11 +8,20 @@ type Facts = Record<string, unknown>;
 const text = (facts: Facts, name: string): string => (facts[name] === null || facts[name] === undefined ? "" : String(facts[name]));
 
 /** The server's short words for why, as a person would put them. */
-const WHY: Record<string, string> = { api: "told to by the API", idle: "nothing happened in it", traffic: "a request came" };
+const WHY: Record<string, string> = { api: "by hand or by API", idle: "nothing happened in it", traffic: "a request came" };
+
+const REQUEST = /^([A-Z]+ \S+) on port (\d+)$/;
+
+export function whyIn(facts: Readonly<Facts>): string | null {
+  const why = text(facts, "why");
+  const [, request, port] = REQUEST.exec(why) ?? [];
+  if (request) return Number(port) === AGENT_PORT ? `a request to its agent, ${request}` : `a request to port ${port}, ${request}`;
+  return why ? (WHY[why] ?? why) : null;
+}
 
 function because(facts: Facts): string {
-  const why = text(facts, "why") || text(facts, "reason");
-  return why ? `: ${WHY[why] ?? why}` : "";
+  const why = whyIn(facts) ?? text(facts, "reason");
+  return why ? `: ${why}` : "";
 }
 
 interface Word {

@@ -4,7 +4,7 @@ import { useState } from "react";
 import * as calls from "../api/calls";
 import { messageOf } from "../api/errors";
 import type { CreateBody, Template } from "../api/types";
-import { useTemplates } from "../app/queries";
+import { useSources, useTemplates } from "../app/queries";
 import { put } from "../live/stream";
 import { Button, Dialog, Field, Icon, Notice, Prose, Segments, Skeleton } from "../ui";
 import { bytes, parseDuration } from "../ui/format";
@@ -29,6 +29,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
 
+  const nameOf = useSources(from ? [from] : []);
   const list = templates.data ?? [];
   const chosen = source || list.find((template) => template.has_desktop)?.name || list[0]?.name || "";
   const seconds = timeout.trim() === "" ? null : parseDuration(timeout);
@@ -62,7 +63,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
       }
     >
       {from && !list.some((template) => template.name === from) ? (
-        <Notice>Made from the snapshot <code>{from}</code>: it goes on from that moment.</Notice>
+        <Notice>Made from {nameOf(from) === from ? <code>{from}</code> : <strong>{nameOf(from)}</strong>} (<code>{from}</code>): it goes on from that moment.</Notice>
       ) : (
         <fieldset className="choices">
           <legend>Template</legend>

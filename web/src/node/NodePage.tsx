@@ -4,6 +4,8 @@ import type { ReactNode } from "react";
 import * as calls from "../api/calls";
 import { keys } from "../api/keys";
 import type { NodeReport } from "../api/types";
+import { useFleet } from "../app/queries";
+import { isAwake } from "../sandbox/state";
 import { Badge, Button, Card, ErrorState, Icon, Loading, Meter, PageHead, Prose, RelativeTime } from "../ui";
 import { bytes, duration, plural } from "../ui/format";
 
@@ -57,6 +59,8 @@ export default function NodePage() {
 }
 
 function Gauges({ node }: { node: NodeReport }) {
+  const fleet = useFleet().data; // It is live; the node was looked at a few seconds ago.
+  const awake = fleet ? fleet.sandboxes.filter(({ sandbox }) => isAwake(sandbox)).length : node.sandboxes.running;
   const [one = 0, five = 0, fifteen = 0] = node.load;
   const memoryUsed = node.memory_total_bytes - node.memory_free_bytes;
   const diskUsed = node.disk_total_bytes - node.disk_free_bytes;
@@ -65,7 +69,7 @@ function Gauges({ node }: { node: NodeReport }) {
       <Gauge title="Load" value={one.toFixed(2)} share={one / node.cpus} detail={`${five.toFixed(2)} and ${fifteen.toFixed(2)} in 5 and 15 min, ${plural(node.cpus, "core")}`} />
       <Gauge title="Memory" value={bytes(memoryUsed)} share={memoryUsed / node.memory_total_bytes} detail={`of ${bytes(node.memory_total_bytes)}, ${bytes(node.memory_free_bytes)} free`} />
       <Gauge title="Disk" value={bytes(diskUsed)} share={diskUsed / node.disk_total_bytes} detail={`of ${bytes(node.disk_total_bytes)}, ${bytes(node.disk_free_bytes)} free`} />
-      <Gauge title="Awake" value={String(node.sandboxes.running)} detail={`${plural(node.snapshots, "snapshot")} on the volume`} />
+      <Gauge title="Awake" value={String(awake)} detail={`${plural(node.snapshots, "snapshot")} on the volume`} />
     </div>
   );
 }

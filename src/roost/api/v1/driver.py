@@ -90,6 +90,7 @@ async def seats(changes: AsyncIterator[Sandbox | Beat], seat: Seat, token: str, 
 
 def _seat(seat: Seat, token: str, use: Services) -> SeatModel:
     record, link = seat.sandbox, seat.link
+    assert link.mode is not None, "only a link to a screen has a seat"
     return SeatModel(
         sandbox=record.id,
         sandbox_name=record.name,

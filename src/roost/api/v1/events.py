@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
@@ -59,9 +60,10 @@ async def follow(
         kinds=tuple(query.kind),
         after=await use.feed.newest() if after is None else after,
     )
+    happening = use.feed.follow(caller.team, wanted)
     return EventStreamResponse(
-        (happened.sequence, happened.kind, rendering.event(happened).model_dump_json())
-        async for happened in use.feed.follow(caller.team, wanted)
+        ((happened.sequence, happened.kind, rendering.event(happened).model_dump_json()) async for happened in happening),
+        until=partial(use.keys.wait_until_revoked, caller.key),
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
+from anyio import sleep_forever
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import Field
 
 from roost.api.access import Caller, KeyedRoute, Use
-from roost.api.live import EventStreamResponse, Told
+from roost.api.live import EventStreamResponse, Told, Until
 from roost.api.services import About
 from roost.api.v1 import rendering
 from roost.api.v1.events import sequence_of
@@ -80,11 +82,14 @@ async def live(
     """One stream for a page. A fleet in which nothing happens costs a comment every 15 seconds."""
     after = query.after if last_event_id is None else sequence_of(last_event_id)
     wanted = EventQuery(after=await use.feed.newest() if after is None else after)
-    return stream(use.feed.follow(caller.team, wanted), use.fleet.follow(caller.team, after), use.about)
+    happening, changing = use.feed.follow(caller.team, wanted), use.fleet.follow(caller.team, after)
+    return stream(happening, changing, use.about, until=partial(use.keys.wait_until_revoked, caller.key))
 
 
-def stream(happening: AsyncIterator[Event], changing: AsyncIterator[Sandbox | Beat], about: About) -> EventStreamResponse:
-    return EventStreamResponse(_events(happening), _changes(changing, about))
+def stream(
+    happening: AsyncIterator[Event], changing: AsyncIterator[Sandbox | Beat], about: About, *, until: Until = sleep_forever
+) -> EventStreamResponse:
+    return EventStreamResponse(_events(happening), _changes(changing, about), until=until)
 
 
 async def _events(happening: AsyncIterator[Event]) -> AsyncIterator[Told]:

@@ -12,7 +12,8 @@ import contextlib
 import json
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ from anyio.abc import SocketStream
 
 from roost.domain.errors import GuestUnreachable
 from roost.domain.node import Identity
+from roost.domain.sandbox import Driver
 
 AGENT_PORT = 49983
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.002, 0.1
@@ -59,8 +61,11 @@ class Envd:
 
     async def after_restore(self, address: str, identity: Identity) -> None:
         # The same one awake again has everything but fresh chance: reading and comparing files would only take time.
-        told = _identity(identity) if identity.fresh else _entropy()
+        told = _identity(identity) if identity.fresh else _entropy() | _driver(identity.driver)
         await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})
+
+    async def set_driver(self, address: str, driver: Driver | None) -> None:
+        await self._post(address, "/roost/driver", _driver(driver), unknown=(401, 404))
 
     async def trust(self, address: str, certificates: str) -> None:
         await self._post(address, "/init", {"caBundle": certificates})
@@ -82,8 +87,16 @@ class Envd:
                 raise GuestUnreachable(address, f"the agent refused to run a command: {answer[:200]!r}")
             return _outcome(address, answer)
 
-    async def _post(self, address: str, path: str, body: dict[str, Any], *, limit_s: float = _ANSWER_LIMIT_S) -> None:
-        """All these may be repeated."""
+    async def _post(
+        self,
+        address: str,
+        path: str,
+        body: dict[str, Any],
+        *,
+        limit_s: float = _ANSWER_LIMIT_S,
+        unknown: Collection[int] = (),
+    ) -> None:
+        """All these may be repeated. `unknown`: how an agent answers that is older than the path, which is as good."""
         encoded, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
         status, answer = 0, b""
         with _told(address, limit_s):
@@ -92,7 +105,7 @@ class Envd:
                 with anyio.move_on_after(patience_s):
                     status, answer = await self._request(address, "POST", path, encoded, headers)
                 patience_s *= 2
-        if status >= 300:
+        if status >= 300 and status not in unknown:
             raise GuestUnreachable(address, f"{path} answered {status}: {answer[:200].decode(errors='replace')}")
 
     async def _request(
@@ -190,11 +203,19 @@ def _identity(identity: Identity) -> dict[str, Any]:
         "newIdentity": identity.fresh,
         "machineId": os.urandom(16).hex() if identity.fresh else None,
         **_entropy(),
+        **_driver(identity.driver),
     }
 
 
 def _entropy() -> dict[str, Any]:
     return {"entropy": base64.b64encode(os.urandom(32)).decode()}
+
+
+def _driver(driver: Driver | None) -> dict[str, Any]:
+    if driver is None:
+        return {"driver": None}
+    since = datetime.fromtimestamp(driver.since, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"driver": {"who": driver.who, "since": since}}
 
 
 def _outcome(address: str, envelopes: bytes) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import RowMapping
 from roost.contracts.store import Idempotency
 from roost.domain.errors import Fault, Invalid
 from roost.domain.events import Event
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.node import Usage
 from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox
@@ -104,7 +104,7 @@ SHAPES: Mapping[type[Any], Shape[Any]] = {
     Idempotency: Shape(Idempotency, tables.IDEMPOTENCY),
     Question: Shape(Question, tables.QUESTIONS),
     Picture: Shape(Picture, tables.PICTURES),
-    ScreenLink: Shape(ScreenLink, tables.LINKS),
+    Link: Shape(Link, tables.LINKS),
 }
 EVENT_SHAPE = Shape(Event, tables.EVENTS)
 USAGE_COLUMNS = tuple(field.name for field in fields(Usage))

@@ -16,9 +16,9 @@ import pytest
 
 from roost.contracts.cluster import Node, Warmth
 from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
-from roost.domain.ids import SandboxId, SnapshotId
-from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, Presence, ResumeOrder
-from roost.domain.sandbox import Size
+from roost.domain.ids import LinkId, SandboxId, SnapshotId
+from roost.domain.node import CaptureOrder, CreateOrder, DriverOrder, Identity, KillOrder, Presence, ResumeOrder
+from roost.domain.sandbox import Driver, Size
 from roost.domain.snapshot import Kind
 
 
@@ -65,6 +65,17 @@ def capture(sandbox: SandboxId, number: int, *, incarnation: int = 1, keep_memor
 class NodeConformance:
     def resume_order(self, rig: NodeRig, sandbox: SandboxId, source: SnapshotId, incarnation: int = 2) -> ResumeOrder:
         return ResumeOrder(sandbox, incarnation, source, rig.size, identity(sandbox))
+
+    # drivers
+
+    async def test_who_drives_may_be_told_twice_and_to_nobody(self, rig: NodeRig) -> None:
+        sandbox, anna = await rig.create(), Driver(LinkId("l" + "0" * 20), "anna", 1.0)
+        for driver in (anna, anna, None, None):
+            await rig.node.set_driver(DriverOrder(sandbox, 1, driver))
+        await rig.node.set_driver(DriverOrder(sandbox, 7, anna))
+        await rig.node.set_driver(DriverOrder(SandboxId("i" + "9" * 20), 1, anna))
+        await rig.node.pause(capture(sandbox, 1))
+        await rig.node.set_driver(DriverOrder(sandbox, 1, anna))
 
     # create
 

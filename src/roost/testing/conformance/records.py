@@ -15,7 +15,7 @@ from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.proxy import Proxy
 from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox, Size
@@ -46,7 +46,7 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
     ),
 }
 """Types that refuse to be made of just anything."""
-RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, ScreenLink, Question, Picture)
+RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)
 
 
 def values_of(kind: Any) -> st.SearchStrategy[Any]:

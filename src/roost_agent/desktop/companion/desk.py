@@ -125,10 +125,14 @@ class Desk:
             self._pointer.release_all()
             self._keyboard.release_all()
 
+    async def _do_let_go(self, scale: float) -> None:
+        self._pointer.let_go()
+        self._keyboard.let_go()
+
     def _cursor(self, scale: float) -> Fields:
         """Where the pointer is, in the picture that the caller looks at."""
         x, y = to_picture(self.screen.pointer, scale, self.screen.size)
         return {"x": x, "y": y}
 
 
-_INPUT = frozenset({"move", "click", "drag", "scroll", "type", "key", "press", "release"})
+_INPUT = frozenset({"move", "click", "drag", "scroll", "type", "key", "press", "release", "let_go"})

@@ -128,6 +128,14 @@ class Keyboard:
         self._display.sync()
         self._give_back_later()
 
+    def let_go(self) -> None:
+        """Every key that is down is released, whoever pressed it."""
+        self.release_all()
+        down = self._display.query_keymap()
+        codes = [index * 8 + bit for index, byte in enumerate(down) for bit in range(8) if byte & 1 << bit]
+        self._fake(X.KeyRelease, codes)
+        self._display.sync()
+
     def _layout(self) -> tuple[list[Any], dict[int, Stroke]]:
         """The keyboard as it is now, in the group that is switched on."""
         layout = self._display.get_keyboard_mapping(self._first, self._count)

@@ -80,6 +80,15 @@ class Pointer:
             self._screen.display.xtest_fake_input(X.ButtonRelease, self._held.pop())
         self._screen.display.sync()
 
+    def let_go(self) -> None:
+        """Every button that is down is released, whoever pressed it."""
+        self.release_all()
+        mask = self._screen.root.query_pointer().mask
+        for button in range(1, 6):
+            if mask & X.Button1Mask << button - 1:
+                self._screen.display.xtest_fake_input(X.ButtonRelease, button)
+        self._screen.display.sync()
+
     async def _travel(self, start: tuple[int, int], end: tuple[int, int]) -> None:
         steps = max(1, math.ceil(math.dist(start, end) / _STEP_PIXELS))
         for step in range(1, steps + 1):

@@ -88,7 +88,9 @@ class Screen:
         self.display.flush()
         while self.display.pending_events():
             self._hand_out(self.display.next_event())
-        self.display.flush()
+            # It reads as well as it writes: what came meanwhile would lie in the queue until something else comes, if the last
+            # look were before it.
+            self.display.flush()
 
     def _hand_out(self, event: Event) -> None:
         for listener in self._listeners.get(event.type, ()):

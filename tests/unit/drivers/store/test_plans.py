@@ -12,7 +12,7 @@ from sqlalchemy.dialects import sqlite
 
 from roost.contracts.store import EventQuery, Idempotency, Query
 from roost.domain.lifecycle import LIVING, MOVING, State
-from roost.domain.link import ScreenLink
+from roost.domain.link import Link
 from roost.domain.question import Picture, Question, QuestionState
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
@@ -64,7 +64,7 @@ PAGE = {"limit": 100, "after": (5.0, "i1")}
         (Snapshot, Query(equal={"purpose": Purpose.FORK}, **PAGE), "snapshots_purpose"),
         (ApiKey, Query(equal={"team": "a"}, **PAGE), "api_keys_team_created"),
         (Idempotency, Query(oldest_first=True, limit=10), "idempotency_created"),
-        (ScreenLink, Query(equal={"sandbox": "i1"}), "links_sandbox"),
+        (Link, Query(equal={"sandbox": "i1"}), "links_sandbox"),
         (Question, Query(equal={"team": "a"}, **PAGE), "questions_team_created"),
         (Question, Query(equal={"team": "a", "state": QuestionState.OPEN}, **PAGE), "questions_team_state"),
         (Question, Query(equal={"state": QuestionState.OPEN}), "questions_state"),
@@ -95,14 +95,14 @@ async def test_a_page_is_read_off_an_index_without_sorting(plan: Any, kind: type
         (Template, Query(equal={"name": "base"}), "templates_name (name=?)"),
         (Template, Query(equal={"snapshot": "s1"}), "templates_snapshot (snapshot=?)"),
         (ApiKey, Query(equal={"digest": "d"}), "api_keys_digest (digest=?)"),
-        (ScreenLink, Query(equal={"digest": "d"}, limit=1), "links_digest (digest=?)"),
+        (Link, Query(equal={"digest": "d"}, limit=1), "links_digest (digest=?)"),
     ],
 )
 async def test_a_few_are_found_by_an_index(plan: Any, kind: type[Any], query: Query, index: str) -> None:
     assert index in await plan(statements.select_page(shape_of(kind), query, SQLITE))
 
 
-@pytest.mark.parametrize("kind", [Sandbox, Snapshot, Template, ApiKey, Idempotency, Question, Picture, ScreenLink])
+@pytest.mark.parametrize("kind", [Sandbox, Snapshot, Template, ApiKey, Idempotency, Question, Picture, Link])
 async def test_one_is_found_by_its_key(plan: Any, kind: type[Any]) -> None:
     assert "(id=?)" in await plan(statements.select_one(shape_of(kind)), record_id="x")
 

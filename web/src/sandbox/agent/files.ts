@@ -68,6 +68,11 @@ export async function read(door: Door, path: string, reach: Reach = {}): Promise
   return (await askAgent(door, "/files", { ...reach, query: { path } })).blob();
 }
 
+/** A folder with all that is in it, as a gzipped tar. */
+export async function readFolder(door: Door, path: string): Promise<Blob> {
+  return (await askAgent(door, "/files/archive", { query: { path } })).blob();
+}
+
 /** Makes or replaces a file, and its directories. `onProgress` hears of bytes sent. */
 export function write(door: Door, path: string, content: Blob, options: { signal?: AbortSignal; onProgress?: (sent: number) => void } = {}): Promise<void> {
   // fetch cannot tell how much of a body was sent.

@@ -1,6 +1,7 @@
 /** What goes on inside a sandbox: processes, listening ports, past commands. */
 
 import { askAgent } from "../../api/agent";
+import { readEvents } from "../../api/sse";
 import type { Door, Reach } from "./door";
 
 export interface ProcessRow {
@@ -41,3 +42,12 @@ export const ports = async (door: Door, reach: Reach = {}): Promise<PortRow[]> =
 
 export const history = async (door: Door, limit: number, reach: Reach = {}): Promise<CommandRow[]> =>
   ((await (await askAgent(door, "/history", { ...reach, query: { limit } })).json()) as { commands: CommandRow[] }).commands;
+
+/** Something each time that a command started, ended or printed, until the signal. */
+export async function* historyChanges(door: Door, reach: Reach = {}): AsyncGenerator<void> {
+  let isFirst = true; // That is how it is, no change.
+  for await (const _ of readEvents(await askAgent(door, "/history/changes", reach))) {
+    if (!isFirst) yield;
+    isFirst = false;
+  }
+}

@@ -1,12 +1,13 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { Sandbox } from "../../api/types";
 import { Button, Confirm, EmptyState, ErrorState, format, IconButton, Loading, notify, notifyError, Notice, RelativeTime, Segments } from "../../ui";
 import { read, stat, write, type Entry } from "../agent/files";
 import { DiffView } from "./DiffView";
+import { download } from "./download";
+import { useDraft } from "./drafts";
 import { Editor } from "./Editor";
 import { baseOf, pictureType, textOf } from "./paths";
-import { save } from "../save";
 
 const MAX_TEXT_BYTES = 2 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 32 * 1024 * 1024;
@@ -36,7 +37,7 @@ export function FileView({ sandbox, path, onClose }: { sandbox: Sandbox; path: s
   const found = useQuery({ queryKey, queryFn: ({ signal }) => load(sandbox, path, signal), gcTime: 0 });
   const picture = found.data?.content.kind === "picture" ? found.data.content.url : null;
   useEffect(() => () => void (picture && URL.revokeObjectURL(picture)), [picture]);
-  const download = (): void => void read(sandbox, path).then((content) => save(content, baseOf(path)), notifyError);
+  const take = (): void => download(sandbox, path);
 
   return (
     <section className="file-pane card" aria-label={`File ${path}`}>
@@ -48,14 +49,14 @@ export function FileView({ sandbox, path, onClose }: { sandbox: Sandbox; path: s
           <ErrorState error={found.error} title="This file cannot be shown" retry={() => void found.refetch()} />
         </>
       ) : found.data.content.kind === "text" ? (
-        <TextFile key={`${found.data.entry.modifiedAt} ${found.data.entry.size}`} sandbox={sandbox} loaded={found.data.entry} text={found.data.content.text} onDownload={download} onClose={onClose} />
+        <TextFile sandbox={sandbox} loaded={found.data.entry} text={found.data.content.text} onDownload={take} onClose={onClose} />
       ) : (
         <>
-          <FileHead path={path} entry={found.data.entry} onDownload={download} onClose={onClose} />
+          <FileHead path={path} entry={found.data.entry} onDownload={take} onClose={onClose} />
           {found.data.content.kind === "picture" ? (
             <div className="file-picture"><img src={found.data.content.url} alt={baseOf(path)} /></div>
           ) : (
-            <EmptyState icon="file" title={{ binary: "Not text", large: "Too large to show", special: "Not a plain file" }[found.data.content.kind]} action={found.data.content.kind === "special" ? undefined : <Button icon="download" onClick={download}>Download</Button>}>
+            <EmptyState icon="file" title={{ binary: "Not text", large: "Too large to show", special: "Not a plain file" }[found.data.content.kind]} action={found.data.content.kind === "special" ? undefined : <Button icon="download" onClick={take}>Download</Button>}>
               <p>{format.bytes(found.data.entry.size)}</p>
             </EmptyState>
           )}
@@ -99,24 +100,31 @@ interface TextProps {
 function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
   const client = useQueryClient();
   const [mode, setMode] = useState<"edit" | "diff">("edit");
-  const [draft, setDraft] = useState(text);
+  const { draft, setDraft, discard, kept } = useDraft(sandbox.id, loaded, text);
   const [saving, setSaving] = useState(false);
+  // Save was pressed while one was under way: what was typed meanwhile is saved after it.
+  const wanted = useRef(false);
   const [asking, setAsking] = useState<"overwrite" | "discard" | null>(null);
-  const dirty = draft !== text;
+  const dirty = draft !== null;
+  const shown = draft?.text ?? text;
+  const base = draft ?? loaded;
   const newer = useNewer(sandbox, loaded);
 
   const put = async (): Promise<void> => {
-    await write(sandbox, loaded.path, new Blob([draft]));
+    await write(sandbox, loaded.path, new Blob([shown]));
+    const entry = await stat(sandbox, loaded.path);
+    client.setQueryData<Loaded>(["file", sandbox.id, loaded.path], { entry, content: { kind: "text", text: shown } });
+    kept(shown, entry);
     notify(`${baseOf(loaded.path)} is saved.`);
-    await client.invalidateQueries({ queryKey: ["file", sandbox.id, loaded.path] });
     void client.invalidateQueries({ queryKey: ["files", sandbox.id] });
   };
   const keep = async (): Promise<void> => {
+    wanted.current = saving;
     if (!dirty || saving) return;
     setSaving(true);
     try {
       const now = await stat(sandbox, loaded.path).catch(() => null);
-      if (now && (now.modifiedAt !== loaded.modifiedAt || now.size !== loaded.size)) setAsking("overwrite");
+      if (now && (now.modifiedAt !== base.modifiedAt || now.size !== base.size)) setAsking("overwrite");
       else await put();
     } catch (error) {
       notifyError(error);
@@ -124,16 +132,13 @@ function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
       setSaving(false);
     }
   };
-  const loadAgain = useCallback(() => client.invalidateQueries({ queryKey: ["file", sandbox.id, loaded.path] }), [client, sandbox.id, loaded.path]);
+  const keepRest = useEffectEvent(() => void (wanted.current && keep()));
   useEffect(() => {
-    if (newer && !dirty) void loadAgain();
-  }, [newer, dirty, loadAgain]);
+    if (!saving) keepRest();
+  }, [saving]);
   useEffect(() => {
-    if (!dirty) return;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener("beforeunload", warn);
-    return () => window.removeEventListener("beforeunload", warn);
-  }, [dirty]);
+    if (newer && !dirty) void client.invalidateQueries({ queryKey: ["file", sandbox.id, loaded.path] });
+  }, [newer, dirty, client, sandbox.id, loaded.path]);
 
   return (
     <>
@@ -141,11 +146,11 @@ function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
         <Segments label="Show" value={mode} options={[{ value: "edit", label: "Edit" }, { value: "diff", label: "Diff" }]} onChange={setMode} />
         <Button small look="primary" busy={saving} disabled={!dirty} onClick={() => void keep()} title="Ctrl+S">Save</Button>
       </FileHead>
-      {newer && dirty && <Notice tone="warning">It was changed in the sandbox since you opened it. Saving replaces that.</Notice>}
+      {dirty && (newer || base.modifiedAt !== loaded.modifiedAt) && <Notice tone="warning">It was changed in the sandbox since you opened it. Saving replaces that.</Notice>}
       {mode === "edit" ? (
-        <Editor text={draft} label={`Text of ${loaded.path}`} onChange={setDraft} onSave={() => void keep()} />
+        <Editor text={shown} label={`Text of ${loaded.path}`} onChange={setDraft} onSave={() => void keep()} />
       ) : (
-        <DiffView sandbox={sandbox} path={loaded.path} text={draft} />
+        <DiffView sandbox={sandbox} path={loaded.path} text={shown} />
       )}
       {asking === "overwrite" && (
         <Confirm title="Replace a newer file?" verb="Replace" onConfirm={put} onClose={() => setAsking(null)}>
@@ -153,7 +158,7 @@ function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
         </Confirm>
       )}
       {asking === "discard" && (
-        <Confirm title="Close without saving?" verb="Close" onConfirm={async () => onClose()} onClose={() => setAsking(null)}>
+        <Confirm title="Close without saving?" verb="Close" onConfirm={async () => (discard(), onClose())} onClose={() => setAsking(null)}>
           <p>What you changed in {baseOf(loaded.path)} is lost.</p>
         </Confirm>
       )}

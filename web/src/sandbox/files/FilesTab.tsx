@@ -1,19 +1,23 @@
 import "./files.css";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useRef, useState, useSyncExternalStore, type DragEvent } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore, type ChangeEvent, type DragEvent } from "react";
 import type { Sandbox } from "../../api/types";
-import { Button, Confirm, ErrorState, format, Icon, IconButton, Loading, Notice } from "../../ui";
+import { Button, Confirm, ErrorState, Icon, IconButton, Loading, Menu, notifyError } from "../../ui";
 import { isAbort, isPassing } from "../agent/door";
 import { listDirectory, stat, watch } from "../agent/files";
 import { Asleep } from "../Asleep";
 import { isAwake } from "../state";
+import { downloadFolder } from "./download";
 import { FileView } from "./FileView";
 import { Listing } from "./Listing";
 import { NameDialog } from "./NameDialog";
-import { crumbsOf, join } from "./paths";
-import { droppedFiles, Uploads, type Incoming } from "./uploads";
+import { crumbsOf } from "./paths";
+import { chosenFiles, clashesOf, droppedFiles, isBusy, Uploads, type Incoming } from "./uploads";
 import { UploadList } from "./UploadList";
+
+/** Every browser knows it, React's types do not. */
+const WHOLE_FOLDER = { webkitdirectory: "" };
 
 /** What it holds: look, change, bring in, take out. Looking is quiet. */
 export default function FilesTab({ sandbox }: { sandbox: Sandbox }) {
@@ -39,26 +43,36 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
   const [asking, setAsking] = useState<"folder" | "file" | Incoming[] | null>(null);
   const [dragged, setDragged] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
+  const folderPicker = useRef<HTMLInputElement>(null);
   const refresh = (): Promise<void> => client.invalidateQueries({ queryKey });
   const taken = new Set(found.data?.map(({ name }) => name));
 
   const go = (to: { path?: string; file?: string }): void =>
     void navigate({ to: "/app/sandboxes/$id/$tab", params: { id: sandbox.id, tab: "files" }, search: { path: to.path ?? path, file: to.file } });
-  const upload = (files: Incoming[]): void => uploads.add(sandbox, files.map(({ name, file }) => ({ path: join(path, name), file })));
+  const upload = (files: Incoming[]): void => uploads.add(sandbox, path, files);
   const bring = (files: Incoming[]): void => {
-    if (files.some(({ name }) => taken.has(name))) setAsking(files);
+    if (clashesOf(files, taken).length > 0) setAsking(files);
     else if (files.length > 0) upload(files);
+  };
+  const choose = ({ target }: ChangeEvent<HTMLInputElement>): void => {
+    bring(chosenFiles(target.files ?? []));
+    target.value = "";
+  };
+  const drag = (event: DragEvent): void => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    setDragged(true);
   };
   const drop = (event: DragEvent): void => {
     event.preventDefault();
     setDragged(false);
-    void droppedFiles(event.dataTransfer.items).then(bring);
+    void droppedFiles(event.dataTransfer.items).then(bring, notifyError);
   };
-  // Without a watcher, what was uploaded is shown by asking again.
-  const finished = useSyncExternalStore(uploads.subscribe, () => uploads.list.filter(({ state }) => state === "done").length);
+  // Without a watcher, what was uploaded is shown by asking again, once all of it is there.
+  const over = useSyncExternalStore(uploads.subscribe, () => (isBusy(uploads.list) ? 0 : uploads.list.at(-1)?.id ?? 0));
   useEffect(() => {
-    if (finished > 0) void client.invalidateQueries({ queryKey: ["files", sandbox.id] });
-  }, [finished, client, sandbox.id]);
+    if (over > 0) void client.invalidateQueries({ queryKey: ["files", sandbox.id] });
+  }, [over, client, sandbox.id]);
 
   return (
     <div className={`files${file ? " with-file" : ""}`}>
@@ -66,7 +80,7 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
         className={`files-folder card${dragged ? " dragged" : ""}`}
         role="region"
         aria-label={`Folder ${path}`}
-        onDragOver={(event) => (event.preventDefault(), setDragged(true))}
+        onDragOver={drag}
         onDragLeave={(event) => !event.currentTarget.contains(event.relatedTarget as Node | null) && setDragged(false)}
         onDrop={drop}
       >
@@ -82,9 +96,19 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
           <span className="grow" />
           {live === "off" && <IconButton icon="undo" small label="Load again" onClick={() => void refresh()} />}
           <Button small icon="upload" onClick={() => picker.current?.click()}>Upload</Button>
-          <IconButton icon="folder" small label="New folder" onClick={() => setAsking("folder")} />
-          <IconButton icon="file" small label="New file" onClick={() => setAsking("file")} />
-          <input ref={picker} type="file" multiple hidden onChange={({ target }) => (bring([...(target.files ?? [])].map((each) => ({ name: each.name, file: each }))), (target.value = ""))} />
+          <Menu
+            label="More for this folder"
+            small
+            entries={[
+              { label: "Upload a folder…", icon: "upload", onSelect: () => folderPicker.current?.click() },
+              { label: "New folder…", icon: "folder", onSelect: () => setAsking("folder") },
+              { label: "New file…", icon: "file", onSelect: () => setAsking("file") },
+              "separator",
+              { label: "Download as .tar.gz", icon: "download", onSelect: () => downloadFolder(sandbox, path) },
+            ]}
+          />
+          <input ref={picker} type="file" multiple hidden onChange={choose} />
+          <input ref={folderPicker} type="file" {...WHOLE_FOLDER} hidden onChange={choose} />
         </div>
         <UploadList uploads={uploads} />
         {found.isPending ? (
@@ -100,13 +124,20 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
       {(asking === "folder" || asking === "file") && (
         <NameDialog sandbox={sandbox} folder={path} kind={asking} taken={taken} onClose={() => setAsking(null)} onMade={(made) => (void refresh(), go(asking === "folder" ? { path: made } : { file: made }))} />
       )}
-      {Array.isArray(asking) && (
-        <Confirm title="Replace files?" verb="Replace" onConfirm={async () => upload(asking)} onClose={() => setAsking(null)}>
-          <p>{format.plural(asking.filter(({ name }) => taken.has(name)).length, "file")} of this name {asking.length === 1 ? "is" : "are"} there already. What {asking.length === 1 ? "it holds" : "they hold"} now is lost, unless a snapshot has it.</p>
-          <Notice>{asking.filter(({ name }) => taken.has(name)).slice(0, 8).map(({ name }) => name).join(", ")}</Notice>
-        </Confirm>
-      )}
+      {Array.isArray(asking) && <Replace clashes={clashesOf(asking, taken)} onConfirm={async () => upload(asking)} onClose={() => setAsking(null)} />}
     </div>
+  );
+}
+
+function Replace({ clashes, onConfirm, onClose }: { clashes: string[]; onConfirm: () => Promise<void>; onClose: () => void }) {
+  const [one, many] = [clashes.length === 1, clashes.length > 8];
+  return (
+    <Confirm title={one ? `Replace ${clashes[0]}?` : `Replace ${clashes.length} of them?`} verb="Replace" onConfirm={onConfirm} onClose={onClose}>
+      <p>
+        {clashes.slice(0, 8).map((name, index) => <span key={name}>{index > 0 && ", "}<code>{name}</code></span>)}
+        {many && ` and ${clashes.length - 8} more`} {one ? "is" : "are"} there already. What a file holds now is lost, unless a snapshot has it; a folder keeps what has other names.
+      </p>
+    </Confirm>
   );
 }
 
@@ -125,9 +156,15 @@ function useWatch(sandbox: Sandbox, path: string): "on" | "off" {
       }, 300);
     };
     const run = async (): Promise<void> => {
-      for (let tries = 0; tries < 5 && !stop.signal.aborted; tries++) {
+      let tries = 0;
+      const ready = (): void => {
+        setState("on");
+        tries = 0;
+        changed(); // What happened before, while nobody watched, was not told.
+      };
+      for (; tries < 5 && !stop.signal.aborted; tries++) {
         try {
-          for await (const change of watch(sandbox, path, () => (setState("on"), (tries = 0)), { quiet: true, signal: stop.signal })) {
+          for await (const change of watch(sandbox, path, ready, { quiet: true, signal: stop.signal })) {
             if (change.kind !== "other") changed();
           }
         } catch (error) {

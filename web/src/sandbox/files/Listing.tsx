@@ -1,11 +1,12 @@
 import { useState } from "react";
 import type { Sandbox } from "../../api/types";
-import { Confirm, EmptyState, format, Icon, Menu, notifyError, RelativeTime, useNow, type MenuEntry } from "../../ui";
-import { read, remove, type Entry } from "../agent/files";
+import { Badge, Confirm, EmptyState, format, Icon, Menu, RelativeTime, useNow, type MenuEntry } from "../../ui";
+import { remove, type Entry } from "../agent/files";
+import { download, downloadFolder } from "./download";
+import { isUnsaved, useDrafts } from "./drafts";
 import { NameDialog } from "./NameDialog";
 import { matching, sorted, type Column, type Order } from "./order";
-import { parentOf } from "./paths";
-import { save } from "../save";
+import { isWithin, parentOf } from "./paths";
 
 interface ListingProps {
   sandbox: Sandbox;
@@ -32,16 +33,27 @@ export function Listing({ sandbox, path, entries, selected, onOpen, onChanged }:
   const [most, setMost] = useState(MANY);
   const sortedOnes = sorted(matching(entries, hidden), order);
   const shown = sortedOnes.slice(0, most);
+  const drafts = useDrafts(sandbox.id);
   const hiddenCount = entries.length - matching(entries, false).length;
 
   const open = (entry: Entry): void => onOpen(entry.kind === "directory" ? { path: entry.path } : { file: entry.path });
-  const download = (entry: Entry): void => void read(sandbox, entry.path).then((content) => save(content, entry.name), notifyError);
   const actions = (entry: Entry): MenuEntry[] => [
-    ...(entry.kind === "file" ? [{ label: "Download", icon: "download", onSelect: () => download(entry) } as const] : []),
+    ...(entry.kind === "file" ? [{ label: "Download", icon: "download", onSelect: () => download(sandbox, entry.path) } as const] : []),
+    ...(entry.kind === "directory" ? [{ label: "Download as .tar.gz", icon: "download", onSelect: () => downloadFolder(sandbox, entry.path) } as const] : []),
     { label: "Rename…", icon: "settings", onSelect: () => setAsking({ what: "rename", entry }) },
     "separator",
     { label: "Delete…", icon: "trash", danger: true, onSelect: () => setAsking({ what: "delete", entry }) },
   ];
+  // What is open beside follows: a file that is gone cannot be shown, one that is called otherwise can.
+  const deleted = ({ path: gone }: Entry): void => {
+    onChanged();
+    if (selected && isWithin(selected, gone)) onOpen({});
+  };
+  const renamed = ({ path: before }: Entry, after: string): void => {
+    onChanged();
+    if (selected === before) onOpen({ file: after });
+    else if (selected && isWithin(selected, before)) onOpen({});
+  };
   const sort = (column: Column): void => setOrder({ column, descending: order.column === column ? !order.descending : column !== "name" });
 
   return (
@@ -70,6 +82,7 @@ export function Listing({ sandbox, path, entries, selected, onOpen, onChanged }:
                 <button type="button" className={`files-name${entry.kind === "directory" ? " is-directory" : ""}`} title={entry.target ? `${entry.name} → ${entry.target}` : entry.name} onClick={() => open(entry)}>
                   <Icon name={entry.target ? "link" : entry.kind === "directory" ? "folder" : "file"} />
                   <span className="truncate">{entry.name}</span>
+                  {isUnsaved(drafts, entry.path) && <Badge tone="amber">unsaved</Badge>}
                 </button>
               </td>
               <td className="num small muted">{entry.kind === "directory" ? "" : format.bytes(entry.size)}</td>
@@ -92,10 +105,10 @@ export function Listing({ sandbox, path, entries, selected, onOpen, onChanged }:
         </button>
       )}
       {asking?.what === "rename" && (
-        <NameDialog sandbox={sandbox} folder={path} kind="rename" from={asking.entry} taken={new Set(entries.map(({ name }) => name))} onClose={() => setAsking(null)} onMade={onChanged} />
+        <NameDialog sandbox={sandbox} folder={path} kind="rename" from={asking.entry} taken={new Set(entries.map(({ name }) => name))} onClose={() => setAsking(null)} onMade={(path) => renamed(asking.entry, path)} />
       )}
       {asking?.what === "delete" && (
-        <Confirm title={`Delete ${asking.entry.name}?`} verb="Delete" onClose={() => setAsking(null)} onConfirm={() => remove(sandbox, asking.entry.path).then(onChanged)}>
+        <Confirm title={`Delete ${asking.entry.name}?`} verb="Delete" onClose={() => setAsking(null)} onConfirm={() => remove(sandbox, asking.entry.path).then(() => deleted(asking.entry))}>
           <p>
             {asking.entry.kind === "directory" && !asking.entry.target ? "The folder and everything in it is deleted" : "It is deleted"} in the sandbox. It does not go to a bin: only a snapshot that has it brings it back.
           </p>

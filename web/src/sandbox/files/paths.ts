@@ -9,6 +9,9 @@ export const join = (folder: string, name: string): string => (folder.endsWith("
 
 export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
+/** Whether a path is that of a folder, or of something in it. */
+export const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(join(folder, ""));
+
 export interface Crumb {
   name: string;
   path: string;

@@ -1,13 +1,13 @@
-import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from "react";
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { handBack, takeOver } from "../../api/calls";
 import { ApiError } from "../../api/errors";
-import type { Driver, NewLink } from "../../api/types";
+import type { Driver, ScreenLink } from "../../api/types";
 import { Button, Confirm, EmptyState, format, Icon, IconButton, notify, notifyError, RelativeTime, Segments } from "../../ui";
 import { save } from "../save";
 import { ClipboardDialog } from "./ClipboardDialog";
 import { Stage, type Scaling, type StageHandle, type Wire } from "./Stage";
 
-type Way = Pick<NewLink, "token" | "websocket" | "mode">;
+type Way = Pick<ScreenLink, "token" | "websocket" | "mode">;
 
 interface ScreenProps {
   name: string;
@@ -19,6 +19,8 @@ interface ScreenProps {
   onDriver: (driver: Driver | null) => void;
   /** What to do when the link has ended. */
   onLinkOver: () => ReactNode;
+  /** What the sandbox's clipboard holds, for who may ask it: who only watches is not told by the screen. */
+  readClipboard?: () => Promise<string>;
   tools?: ReactNode;
 }
 
@@ -29,7 +31,7 @@ const SCALINGS = [
 ] as const satisfies readonly { value: Scaling; label: string }[];
 
 /** A desktop with its tools: who drives, take over and hand back, size, clipboard, picture, full screen. */
-export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver, tools }: ScreenProps) {
+export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver, readClipboard, tools }: ScreenProps) {
   const frame = useRef<HTMLDivElement>(null);
   const stage = useRef<StageHandle>(null);
   const [wire, setWire] = useState<Wire>({ kind: "connecting", attempt: 0 });
@@ -39,6 +41,7 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
   const [clipboard, setClipboard] = useState("");
   const [asking, setAsking] = useState<"clipboard" | "force" | null>(null);
   const [busy, setBusy] = useState(false);
+  const isFull = useSyncExternalStore(onFullScreen, () => document.fullscreenElement !== null);
 
   const take = async (force = false): Promise<void> => {
     setBusy(true);
@@ -110,10 +113,15 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
       await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
       notify("The picture is on the clipboard.");
     } catch {
+      notify("The browser does not let this page copy pictures: it is in your downloads.");
       save(picture, `${name}-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.png`);
     }
   };
-  const fill = (): void => void (document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen());
+  const fill = (): void => void (isFull ? document.exitFullscreen() : frame.current?.requestFullscreen())?.catch(notifyError);
+  const openClipboard = async (): Promise<void> => {
+    if (readClipboard && wire.kind === "connected" && over === null) await readClipboard().then(setClipboard, notifyError);
+    setAsking("clipboard");
+  };
 
   return (
     <div className={`screen${driving ? " driving" : ""}`} ref={frame}>
@@ -129,9 +137,9 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
         <div className="screen-tools">
           <Segments label="Size" value={scaling} options={driving ? SCALINGS : SCALINGS.slice(0, 2)} onChange={setScaling} />
           {driving && <IconButton small className="touch-only" icon="keyboard" label="Keyboard" onClick={() => stage.current?.keyboard()} />}
-          <IconButton small icon="copy" label="Clipboard" onClick={() => setAsking("clipboard")} />
+          <IconButton small icon="copy" label="Clipboard" onClick={() => void openClipboard()} />
           <IconButton small icon="camera" label="Copy the picture" disabled={wire.kind !== "connected"} onClick={() => void copyPicture()} />
-          <IconButton small icon="expand" label="Full screen" onClick={fill} />
+          {document.fullscreenEnabled && <IconButton small icon={isFull ? "shrink" : "expand"} label={isFull ? "Leave full screen" : "Full screen"} onClick={fill} />}
           {tools}
         </div>
       </div>
@@ -149,7 +157,7 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
       </div>
       {driving && <p className="screen-hint small muted">Your keys and clicks go to {name}; its agent's are refused until you hand back. <span className="screen-chord"><kbd>Ctrl</kbd> <kbd>Alt</kbd> <kbd>Shift</kbd> <kbd>H</kbd> hands back.</span></p>}
       {asking === "clipboard" && (
-        <ClipboardDialog text={clipboard} driving={driving} onSend={send} onClose={() => setAsking(null)} />
+        <ClipboardDialog text={clipboard} driving={driving} isTold={driving || readClipboard !== undefined} onSend={send} onClose={() => setAsking(null)} />
       )}
       {asking === "force" && (
         <Confirm title={`${driver?.who ?? "Somebody"} drives`} verb="Take over" onConfirm={() => take(true)} onClose={() => setAsking(null)}>
@@ -183,6 +191,11 @@ function Cover({ wire, over, onAgain, onLinkOver }: { wire: Wire; over: ReactNod
       )}
     </div>
   );
+}
+
+function onFullScreen(watcher: () => void): () => void {
+  document.addEventListener("fullscreenchange", watcher);
+  return () => document.removeEventListener("fullscreenchange", watcher);
 }
 
 async function mayReadClipboard(): Promise<boolean> {

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { keys } from "../../api/keys";
 import type { Driver, Sandbox } from "../../api/types";
 import { Button, EmptyState, ErrorState, Loading } from "../../ui";
+import { clipboard } from "../agent/desktop";
 import { Asleep } from "../Asleep";
 import { isAwake } from "../state";
 import { titleOf } from "../../fleet/words";
@@ -16,9 +17,10 @@ import { useLink } from "./useLink";
 export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
   const client = useQueryClient();
   const awake = isAwake(sandbox);
-  const [wasAwake, setWasAwake] = useState(awake);
-  if (awake && !wasAwake) setWasAwake(true);
-  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop && wasAwake);
+  // Opened as soon as it is asked to wake: the way to the screen is there when the screen is.
+  const [opened, setOpened] = useState(awake);
+  if (awake && !opened) setOpened(true);
+  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop && opened);
   const [sharing, setSharing] = useState(false);
 
   if (!sandbox.has_desktop) {
@@ -28,7 +30,7 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
       </EmptyState>
     );
   }
-  if (!wasAwake) return <Asleep sandbox={sandbox} verb="Wake and watch">Its windows, tabs and half-typed text are as they were left.</Asleep>;
+  if (!opened) return <Asleep sandbox={sandbox} verb="Wake and watch" onWake={() => setOpened(true)} onFailed={() => setOpened(false)}>Its windows, tabs and half-typed text are as they were left.</Asleep>;
   if (error) return <ErrorState error={error} title="The screen cannot be opened" retry={renew} />;
   if (!link) return <Loading label="Opening the screen" />;
 
@@ -44,6 +46,7 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
         over={awake ? null : <Asleep sandbox={sandbox} verb="Wake and watch" />}
         onDriver={setDriver}
         onLinkOver={() => <Button onClick={renew}>Open it again</Button>}
+        readClipboard={() => clipboard(sandbox, { quiet: true })}
         tools={<Button small icon="share" onClick={() => setSharing(true)}>Share</Button>}
       />
       {sharing && <ShareDialog sandbox={sandbox} own={link.id} onClose={() => setSharing(false)} />}

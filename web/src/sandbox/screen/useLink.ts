@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { useSession } from "../../app/queries";
 import { createLink, revokeLink } from "../../api/calls";
 import { keys } from "../../api/keys";
-import type { NewLink, Sandbox } from "../../api/types";
+import type { Sandbox, ScreenLink } from "../../api/types";
 
 const LINK_S = 8 * 3600;
 /** One that ends so soon is not worth beginning with. */
@@ -11,9 +11,9 @@ const SPARE_MS = 10 * 60_000;
 
 const place = (sandbox: string): string => `roost.screen.${sandbox}`;
 
-function kept(sandbox: string): NewLink | null {
+function kept(sandbox: string): ScreenLink | null {
   try {
-    const link = JSON.parse(sessionStorage.getItem(place(sandbox)) ?? "null") as NewLink | null;
+    const link = JSON.parse(sessionStorage.getItem(place(sandbox)) ?? "null") as ScreenLink | null;
     return link && Date.parse(link.expires_at) - Date.now() > SPARE_MS ? link : null;
   } catch {
     return null;
@@ -41,7 +41,7 @@ export function useLink(sandbox: Sandbox, enabled: boolean) {
   const queryKey = ["screen-link", sandbox.id];
   const found = useQuery({
     queryKey,
-    queryFn: async (): Promise<NewLink> => {
+    queryFn: async (): Promise<ScreenLink> => {
       const old = kept(sandbox.id);
       if (old) return old;
       const fresh = await createLink(sandbox.id, { mode: "control", seconds: LINK_S, label: label ?? "Mission Control" });

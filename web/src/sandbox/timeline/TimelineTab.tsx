@@ -10,6 +10,8 @@ import { Button, Confirm, EmptyState, ErrorState, format, Icon, Loading, Menu, n
 import { history } from "../agent/status";
 import { SnapshotDialog } from "../dialogs";
 import { isAwake, isOver } from "../state";
+import { useChanges } from "../useChanges";
+import { heirOf } from "./heir";
 import { CATEGORIES, groupByDay, mergeTimeline, type Category, type Glyph, type Item } from "./merge";
 
 const LABELS: Record<Category, string> = { life: "Life", snapshots: "Snapshots", commands: "Commands", people: "People", changes: "Changes", errors: "Errors" };
@@ -25,8 +27,10 @@ export function TimelineTab({ sandbox }: { sandbox: Sandbox }) {
   const [hidden, setHidden] = useState<ReadonlySet<Category>>(new Set());
   const [asking, setAsking] = useState<"snapshot" | { item: Item; what: "rollback" | "fork" } | null>(null);
   const events = useEvents({ sandbox: sandbox.id });
+  const ran = ["history", sandbox.id, sandbox.incarnation];
+  useChanges(sandbox, ran);
   const commands = useQuery({
-    queryKey: ["history", sandbox.id, sandbox.incarnation],
+    queryKey: ran,
     queryFn: ({ signal }) => history(sandbox, 200, { quiet: true, signal }),
     enabled: isAwake(sandbox),
     staleTime: 0,
@@ -132,12 +136,13 @@ function RollBack({ sandbox, item, onClose }: Return) {
 function ForkFrom({ sandbox, item, onClose }: Return) {
   const navigate = useNavigate();
   const make = async (): Promise<void> => {
-    const fresh = await createSandbox({ template: item.snapshot ?? "", metadata: sandbox.metadata });
+    const fresh = await createSandbox(heirOf(sandbox, item.snapshot ?? ""));
     notify(`${titleOf(fresh)} begins at ${format.moment(item.at)}.`, { action: { label: "Open", run: () => void navigate({ to: "/app/sandboxes/$id", params: { id: fresh.id } }) } });
   };
   return (
     <Confirm title="Fork from here?" verb="Fork" tone="primary" onConfirm={make} onClose={onClose}>
       <p>A new sandbox begins at {format.moment(item.at)}, with the files and, if the snapshot has it, the memory of that moment. {titleOf(sandbox)} is not changed.</p>
+      <p className="muted">It sleeps as {titleOf(sandbox)} does, and may reach the same{sandbox.network?.proxy ? ", but without the internet: its proxy's password is not known here" : ""}.</p>
     </Confirm>
   );
 }

@@ -16,6 +16,11 @@ describe("mergeTimeline", () => {
     expect(items.map(({ title }) => title)).toEqual(["Fell asleep", "anna answered", "Asked for approval", "make test", "Created"]);
   });
 
+  it("names the moment that a rollback left", () => {
+    const [, slept] = mergeTimeline([event(1, "sandbox.paused", "2026-03-02T10:00:00Z", { snapshot: "s2", why: "it is rolled back" }), event(2, "sandbox.rolled_back", "2026-03-02T10:00:01Z", { snapshot: "s1", left: "s2", left_name: "before-rollback-1" })], [], []);
+    expect(slept).toMatchObject({ title: "Fell asleep", detail: "it is rolled back · kept as before-rollback-1", snapshot: "s2" });
+  });
+
   it("knows where one can go back to", () => {
     const items = mergeTimeline([event(1, "sandbox.snapshotted", "2026-03-02T10:00:00Z", { snapshot: "s1", name: "before" }), event(2, "sandbox.woke", "2026-03-02T10:00:01Z", { snapshot: "s0" })], [], []);
     expect(items.map(({ snapshot }) => snapshot)).toEqual([null, "s1"]);

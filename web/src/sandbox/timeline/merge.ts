@@ -1,6 +1,7 @@
 /** Events, commands and questions of one sandbox on one clock. */
 
 import type { Event, Question } from "../../api/types";
+import { whyIn } from "../../events/words";
 import type { CommandRow } from "../agent/status";
 
 export const CATEGORIES = ["life", "snapshots", "commands", "people", "changes", "errors"] as const;
@@ -35,19 +36,13 @@ const text = (facts: Facts, name: string): string | null => {
 
 const sentence = (...parts: (string | null | false | undefined)[]): string | null => parts.filter(Boolean).join(" · ") || null;
 
-/** A caller of the API is named by nothing better. */
-const whyOf = (facts: Facts): string | null => {
-  const why = text(facts, "why");
-  return why === "api" ? "by hand or by API" : why;
-};
-
 const VERBS: Readonly<Record<string, string>> = { change: "Changed", "be changed": "Changed", "be held": "Held awake", "be released": "Let go", "be extended": "Extended" };
 
 const seconds = (value: unknown): string | null => (typeof value === "number" ? `${value < 10 ? value.toFixed(1) : Math.round(value)} s` : null);
 
 /** Every kind of event in words. One that is not known here is still shown, by its name. */
 export function wordsOf({ kind, facts }: Pick<Event, "kind" | "facts">): Words {
-  const why = whyOf(facts);
+  const why = whyIn(facts);
   switch (kind) {
     case "sandbox.created":
       return { category: "life", glyph: "born", tone: "good", title: "Created", detail: sentence(`from ${text(facts, "template") ?? "a snapshot"}`, text(facts, "parent") && `forked from ${text(facts, "parent")}`) };
@@ -84,11 +79,22 @@ export function wordsOf({ kind, facts }: Pick<Event, "kind" | "facts">): Words {
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
-function eventItem(event: Event): Item | null {
+function eventItem(event: Event, left: ReadonlyMap<string, string>): Item | null {
   // The questions' own records say more than the events about them.
   if (event.kind.startsWith("question.")) return null;
+  const words = wordsOf(event);
   const rolls = event.kind === "sandbox.snapshotted" || event.kind === "sandbox.paused";
-  return { id: `event-${event.sequence}`, at: Date.parse(event.at), ...wordsOf(event), snapshot: rolls ? text(event.facts, "snapshot") : null };
+  const snapshot = rolls ? text(event.facts, "snapshot") : null;
+  const name = snapshot && left.get(snapshot);
+  return { id: `event-${event.sequence}`, at: Date.parse(event.at), ...words, detail: name ? sentence(words.detail, `kept as ${name}`) : words.detail, snapshot };
+}
+
+/** The moments that were left when it was rolled back, with the names they are kept under: they were sleeps before. */
+function leftBehind(events: readonly Event[]): Map<string, string> {
+  return new Map(events.flatMap(({ kind, facts }) => {
+    const [left, name] = [text(facts, "left"), text(facts, "left_name")];
+    return kind === "sandbox.rolled_back" && left && name ? [[left, name] as const] : [];
+  }));
 }
 
 function commandItem(command: CommandRow): Item {
@@ -129,7 +135,8 @@ function questionItems(question: Question): Item[] {
 
 /** Newest first. */
 export function mergeTimeline(events: readonly Event[], commands: readonly CommandRow[], questions: readonly Question[]): Item[] {
-  const items = [...events.map(eventItem).filter((item) => item !== null), ...commands.map(commandItem), ...questions.flatMap(questionItems)];
+  const left = leftBehind(events);
+  const items = [...events.map((event) => eventItem(event, left)).filter((item) => item !== null), ...commands.map(commandItem), ...questions.flatMap(questionItems)];
   return items.sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
 }
 

@@ -1,0 +1,91 @@
+"""Tells guests who drives, for programs inside that ask before they put in input.
+
+A guest learns it when it starts or wakes (`orders.identity_of`), and from here when it changes while it runs. Every committed
+record is heard here, so that no writer of `driver` can forget it. What cannot be told stays owed, and the keeper tries again.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakValueDictionary
+
+import anyio
+
+from roost.contracts.clock import Clock
+from roost.control.alarm import Alarm
+from roost.control.deadline import run_until
+from roost.control.directory import ENDED, REACHABLE
+from roost.control.nodes import Nodes
+from roost.domain.errors import RoostError
+from roost.domain.ids import SandboxId
+from roost.domain.lifecycle import State
+from roost.domain.sandbox import Driver, Sandbox
+from roost.telemetry.log import get_logger
+
+TELLS_WITHIN_S = 2.0
+"""How long one who takes over waits for the guest: it may be held still for a snapshot."""
+
+log = get_logger(__name__)
+
+
+class DriverNotices:
+    def __init__(self, *, nodes: Nodes, clock: Clock, alarm: Alarm) -> None:
+        self._nodes = nodes
+        self._clock = clock
+        self._alarm = alarm
+        self._drivers: dict[SandboxId, Driver] = {}  # as last heard; who is not here is driven by the agent
+        self._owed: dict[SandboxId, Sandbox] = {}  # the newest record of each guest that has yet to be told
+        self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
+
+    def hear(self, record: Sandbox) -> None:
+        """The record was committed. Never blocks."""
+        changed = self._drivers.pop(record.id, None) != record.driver
+        if record.state in ENDED:
+            self._owed.pop(record.id, None)
+            return
+        if record.driver is not None:
+            self._drivers[record.id] = record.driver
+        if record.state is State.PAUSED:
+            self._owed.pop(record.id, None)  # whatever the record says when it wakes, it is told then
+        elif changed or record.id in self._owed:
+            self.owe(record)
+
+    def owe(self, record: Sandbox) -> None:
+        """Its guest may believe something else: a server that ended had no time to tell it."""
+        self._owed[record.id] = record
+        if record.state in REACHABLE:
+            self._alarm.ring_by(self._clock.now())
+
+    async def tell(self, sandbox: SandboxId) -> None:
+        """The guest knows who drives, if it runs and answers in time; otherwise it is owed still."""
+        async with self._locks.setdefault(sandbox, anyio.Lock()):
+            while (record := self._owed.get(sandbox)) is not None and record.state in REACHABLE:
+                if not await self._is_told(record):
+                    return
+                newest = self._owed.get(sandbox)
+                if newest is not None and (newest.incarnation, newest.driver) == (record.incarnation, record.driver):
+                    del self._owed[sandbox]
+
+    async def tell_owed(self) -> None:
+        """Whoever runs and has yet to be told is told now, or tried. Those who are being told at this moment are left alone."""
+        async with anyio.create_task_group() as group:
+            for record in list(self._owed.values()):
+                lock = self._locks.get(record.id)
+                if record.state in REACHABLE and (lock is None or not lock.locked()):
+                    group.start_soon(self.tell, record.id)
+
+    async def _is_told(self, record: Sandbox) -> bool:
+        scope = anyio.CancelScope()
+        try:
+            told = await run_until(
+                self._clock,
+                self._clock.now() + TELLS_WITHIN_S,
+                lambda: self._nodes.set_driver(record),
+                scope=scope,
+                stop=scope.cancel,
+            )
+        except RoostError as error:
+            log.warning("a guest could not be told who drives", sandbox=record.id, error=error.message)
+            return False
+        if told is None:
+            log.info("a guest has not heard yet who drives", sandbox=record.id)
+        return told is not None
