@@ -17,10 +17,10 @@ import { useLink } from "./useLink";
 export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
   const client = useQueryClient();
   const awake = isAwake(sandbox);
-  // Opened as soon as it is asked to wake: the way to the screen is there when the screen is.
+  // Its link is made before anybody asks, and the way opened as soon as it is asked to wake: it is there when the screen is.
   const [opened, setOpened] = useState(awake);
   if (awake && !opened) setOpened(true);
-  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop && opened);
+  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop);
   const [sharing, setSharing] = useState(false);
 
   if (!sandbox.has_desktop) {
