@@ -23,7 +23,6 @@ from roost_agent.desktop.let_go import LetGo
 from roost_agent.desktop.link import Link
 from roost_agent.desktop.routes import desktop_routes
 from roost_agent.errors import HttpError
-from roost_agent.files.archive import Archive
 from roost_agent.files.compose import Compose
 from roost_agent.files.list import ListDir
 from roost_agent.files.make import MakeDir
@@ -180,7 +179,7 @@ class App:
         return {
             ("GET", "/metrics"): Metrics(),
             ("GET", "/envs"): Variables(self.sandbox),
-            ("GET", "/files/archive"): Archive(self.sandbox),
+            ("GET", "/files/archive"): self._archive,
             ("POST", "/files/compose"): Compose(self.sandbox),
             **desktop_routes(self._desktop, self.sandbox, self.processes),
             ("GET", "/processes"): ProcessList(self.sandbox, self.processes),
@@ -189,6 +188,12 @@ class App:
             ("GET", "/history/changes"): HistoryChanges(self.processes.history),
             ("GET", "/tail"): Tail(self.processes.history),
         }
+
+    async def _archive(self, exchange: Exchange) -> None:
+        # Loaded when first asked for: with tarfile come all compressors, a megabyte that every sandbox would hold.
+        from roost_agent.files.archive import Archive
+
+        await Archive(self.sandbox)(exchange)
 
     def _private_routes(self, machine: Machine) -> dict[tuple[str, str], Verb]:
         """Routes of the node."""
