@@ -5,7 +5,7 @@ Start reading with `moves`: every change of a sandbox's state goes through it. `
 
     sandboxes  power  snapshots  forks  templates  keys  feed     what callers ask for
     moves (flights, orders, endings)                               how it is done, exactly once
-    links  drivers (notices)                                       screens for people, and who of them drives
+    links  drivers (notices)                                       screens and ports for people, and who of them drives
     directory                                                      where each sandbox is, for the edge
     keeper (nodes, pulses, alarm)                                  deadlines, idle sleep, repair, collecting
 """
