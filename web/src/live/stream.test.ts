@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "../api/keys";
-import type { Event, Fleet } from "../api/types";
-import { follow, onLive, type EventPages, type LiveStatus } from "./stream";
+import type { Event, Fleet, Sandbox, State } from "../api/types";
+import { follow, onLive, put, type EventPages, type LiveStatus } from "./stream";
 
 const event = (sequence: number, kind = "sandbox.woke"): Event => ({ sequence, kind, at: "2026-01-01T00:00:00Z", sandbox: "a", facts: {} });
 const told = (each: Event) => `id: ${each.sequence}\nevent: ${each.kind}\ndata: ${JSON.stringify(each)}\n\n`;
@@ -77,6 +77,15 @@ describe("the live stream", () => {
     expect(client.getQueryData<Fleet>(keys.fleet)).toMatchObject({ cursor: 8, sandboxes: [{ sandbox: { id: "a" } }] });
     expect(client.getQueryData<EventPages>(keys.events({}))?.pages[0]?.events.map((each) => each.sequence)).toEqual([8, 7]);
     expect(client.getQueryData<EventPages>(keys.events({ kind: ["sandbox.died"] }))?.pages[0]?.events).toEqual([]);
+  });
+
+  it("has why it is awake asked again when a sandbox has arrived somewhere, not on its way", () => {
+    const moves = (state: State) => put(client, [{ type: "sandbox", sandbox: { id: "a", state } as Sandbox }]);
+    client.setQueryData(keys.activity("a"), { awake: false });
+    moves("resuming");
+    expect(client.getQueryState(keys.activity("a"))?.isInvalidated).toBe(false);
+    moves("running");
+    expect(client.getQueryState(keys.activity("a"))?.isInvalidated).toBe(true);
   });
 
   it("ends, and says so to the page, when the session is over", async () => {

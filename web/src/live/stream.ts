@@ -5,6 +5,7 @@ import { keys } from "../api/keys";
 import { send } from "../api/request";
 import { readEvents } from "../api/sse";
 import type { Event, Fleet } from "../api/types";
+import { STATES } from "../fleet/words";
 import { applyToFleet, matches, parseMessage, prependEvents, staleAfter, type EventFilter, type LiveMessage } from "./apply";
 
 export type LiveStatus = "connecting" | "live" | "lost";
@@ -94,7 +95,8 @@ export function put(client: QueryClient, batch: readonly LiveMessage[]): void {
   for (const message of batch) {
     if (message.type === "sandbox") {
       client.setQueryData(keys.sandbox(message.sandbox.id), (known: unknown) => known && message.sandbox);
-      touched.add(message.sandbox.id);
+      // Between two states there is nothing to ask yet, and asking would be in the way of what is waited for.
+      if (!STATES[message.sandbox.state].moving) touched.add(message.sandbox.id);
     } else if (message.type === "pulse") {
       stale.add("node");
       for (const id of Object.keys(message.figures)) touched.add(id);
