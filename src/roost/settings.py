@@ -79,7 +79,10 @@ class Settings(BaseSettings):
     )
 
     home: Folder = Field(default=DEFAULT_HOME, description="everything this Roost owns: database, key, engines, volume")
-    cache: Folder = Field(default=DEFAULT_CACHE, description="what any home may share: engines, interpreter, root filesystems")
+    cache: Folder = Field(
+        default=DEFAULT_CACHE,
+        description="what any home may share: engines, interpreter, root filesystems; these go a month after their last use",
+    )
     instance: str = Field(
         default_factory=lambda validated: instance_of(validated["home"]) if "home" in validated else "",
         pattern=r"^[a-z0-9]{1,5}$",

@@ -1,17 +1,19 @@
 """Root filesystems of templates: a definition becomes a tar in the cache, once, by mmdebstrap. One that goes on from another
 starts with the other's tar.
 
-What a template's tar is made of decides its name, so a changed definition, file or CA is another tar, and the old one
-stays usable.
+What a template's tar is made of decides its name, so a changed definition, file or CA is another tar. The old one stays usable
+until a newer one has taken its place and nobody has wanted it for a month.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import os
 import shlex
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from roost.setup.interpreter import GUEST_ROOT
 from roost.setup.mirror import MMDEBSTRAP, Mirror
 
 RECIPE = 2  # raise it when the way a root filesystem is made changes
+WANTED_S = 30 * 24 * 3600
 HOST_CAS = Path("/usr/local/share/ca-certificates")
 SYSTEM_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 # Tools that bring a bundle of their own and must be told of the system's.
@@ -93,16 +96,32 @@ def ensure_rootfs(
 ) -> Rootfs:
     """The tar of a definition, made now if the cache lacks it. May be called twice, by two processes at once."""
     found = find_rootfs(definition, cas, cache)
-    if found is not None:
-        return found
-    with exclusive(cache / "locks" / f"rootfs-{definition.name}", say):
-        found = find_rootfs(definition, cas, cache)
-        if found is None:
-            _make(definition, cas, cache, mirror, commands, say)
+    if found is None:
+        with exclusive(cache / "locks" / f"rootfs-{definition.name}", say):
             found = find_rootfs(definition, cas, cache)
+            if found is None:
+                _make(definition, cas, cache, mirror, commands, say)
+                drop_unwanted(definition.name, cache)
+                found = find_rootfs(definition, cas, cache)
     if found is None:
         raise Fault("rootfs_missing", f"The root filesystem of {definition.name} vanished from {cache} while it was made.")
+    _want(found)
     return found
+
+
+def _want(rootfs: Rootfs) -> None:
+    """Says when it was last wanted, by the time of its marker."""
+    with contextlib.suppress(OSError):  # a cache that somebody else keeps, read-only
+        os.utime(rootfs.path.with_suffix(".json"))
+
+
+def drop_unwanted(template: str, cache: Path) -> None:
+    """Tars of the template that nobody has wanted for a month are gone, marker first: one without it counts as half-made."""
+    long_ago = time.time() - WANTED_S
+    for marker in (cache / "rootfs").glob(f"{template}-{'[0-9a-f]' * 16}.json"):
+        if marker.stat().st_mtime < long_ago:
+            marker.unlink()
+            marker.with_suffix(".tar").unlink(missing_ok=True)
 
 
 def _make(

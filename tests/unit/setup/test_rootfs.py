@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,16 @@ from roost.setup.artefacts import write_marker
 from roost.setup.commands import Commands
 from roost.setup.definitions import TemplateDefinition, find_definition
 from roost.setup.mirror import Mirror
-from roost.setup.rootfs import extract, find_rootfs, host_cas, mmdebstrap_command, render_hook, rootfs_digest
+from roost.setup.rootfs import (
+    drop_unwanted,
+    ensure_rootfs,
+    extract,
+    find_rootfs,
+    host_cas,
+    mmdebstrap_command,
+    render_hook,
+    rootfs_digest,
+)
 
 # Addresses only: nothing is resolved, nothing is asked.
 MIRROR = Mirror("http://192.0.2.1/debian", "http://192.0.2.1/debian-security")
@@ -60,6 +71,27 @@ def test_a_tar_counts_only_when_it_is_whole(base: TemplateDefinition, tmp_path: 
     assert found is not None and found.path == tar and found.env == {"LANG": "C.UTF-8"}
     tar.write_text("ta")
     assert find_rootfs(base, (), tmp_path) is None
+
+
+def test_tars_that_nobody_wanted_for_a_month_are_dropped(base: TemplateDefinition, tmp_path: Path) -> None:
+    def tar(name: str, days_ago: int) -> Path:
+        path = tmp_path / "rootfs" / f"{name}.tar"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("tar")
+        write_marker(path.with_suffix(".json"), {"digest": name, "size_bytes": 3})
+        then = time.time() - days_ago * 24 * 3600
+        os.utime(path.with_suffix(".json"), (then, then))
+        return path
+
+    digest = rootfs_digest(base, ())
+    wanted = tar(f"base-{digest[:16]}", 40)
+    write_marker(wanted.with_suffix(".json"), {"digest": digest, "size_bytes": 3})
+    os.utime(wanted.with_suffix(".json"), (0, 0))
+    old, recent, of_another = tar(f"base-{'a' * 16}", 31), tar(f"base-{'b' * 16}", 29), tar(f"base-two-{'a' * 16}", 40)
+    ensure_rootfs(base, (), tmp_path, MIRROR, Commands())  # is there: only wanted
+    drop_unwanted("base", tmp_path)
+    assert [path.exists() for path in (wanted, old, recent, of_another)] == [True, False, True, True]
+    assert not old.with_suffix(".json").exists()
 
 
 def test_processes_inside_are_told_of_the_hosts_cas(base: TemplateDefinition, tmp_path: Path) -> None:
