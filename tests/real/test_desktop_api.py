@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,14 +14,15 @@ import anyio
 import pytest
 
 from roost.client import AsyncRoost, Process, Sandbox, Window
-from roost.domain.errors import Invalid, NotFound, Unavailable, Unsupported
+from roost.domain.errors import Invalid, NotFound, TimedOut, Unavailable, Unsupported
 from tests.real.board import SOURCE
 from tests.real.server import Server, eventually, said, sandbox_of
 
 TEXT = "Hello, żółć 漢字 🦜 ÄÖÜß € ~!@#{}\n\tand Ω, é"
 PAGE = """
 <meta charset="utf-8"><title>a page of ours</title>
-<textarea style="position: fixed; inset: 0" oninput="document.title = 'typed ' + this.value"></textarea>
+<textarea style="position: fixed; inset: 0; width: 100%; height: 100%" onfocus="document.title = 'a page that listens'"
+    oninput="document.title = 'typed ' + this.value"></textarea>
 """
 SHIFT, CTRL = 1, 4
 
@@ -67,6 +69,7 @@ def board_on(sandbox: Sandbox) -> Iterator[Board]:
             yield board
         finally:
             process.signal("SIGKILL")
+            process.wait()  # with it go its window and its hold on the keyboard
 
 
 @contextmanager
@@ -76,13 +79,13 @@ def editor_on(sandbox: Sandbox, name: str) -> Iterator[str]:
     sandbox.files.write(path, b"")
     sandbox.desktop.launch("mousepad", "--disable-server", path)
     window = shows(sandbox, name)
-    assert sandbox.desktop.focus(window.id).focused
+    comes_to_the_front(sandbox, window)
     sandbox.desktop.wait_still()
     try:
         yield path
     finally:
         sandbox.desktop.key("ctrl+s")
-        assert sandbox.desktop.close(window.id)
+        closes(sandbox, window)
 
 
 def shows(sandbox: Sandbox, title: str) -> Window:
@@ -93,6 +96,39 @@ def shows(sandbox: Sandbox, title: str) -> Window:
         return matching[0]
 
     return eventually(look, 60)
+
+
+def comes_to_the_front(sandbox: Sandbox, window: Window) -> Window:
+    """It is the topmost one, and has the keyboard: at once, or when the window manager gets to it."""
+
+    def look() -> Window:
+        found = sandbox.desktop.focus(window.id)
+        assert (found.focused, sandbox.desktop.windows()[0].id) == (True, window.id)
+        return found
+
+    return eventually(look)
+
+
+def closes(sandbox: Sandbox, window: Window) -> None:
+    """It goes: while the call waits for it, or after, if its program is slow."""
+    began = time.monotonic()
+    is_gone = sandbox.desktop.close(window.id)
+    assert is_gone or time.monotonic() - began >= 2, "it was not waited for"
+
+    def look() -> None:
+        found = sandbox.desktop.windows()
+        assert window.id not in [each.id for each in found], found
+
+    eventually(look)
+
+
+def ends(sandbox: Sandbox, program: str) -> None:
+    """Its last window is closed, and soon it is gone: one that is asked for a page while it ends may lose it."""
+
+    def look() -> None:
+        assert said(sandbox, f"pgrep -x {program} || true") == ""
+
+    eventually(look)
 
 
 def saves(sandbox: Sandbox, path: str, text: str) -> None:
@@ -207,6 +243,17 @@ def test_any_text_arrives_as_it_was_typed(sandbox: Sandbox) -> None:
         saves(sandbox, path, "Caps Żółć")
 
 
+def test_a_text_reaches_a_program_that_was_held_up_while_it_was_typed(sandbox: Sandbox) -> None:
+    """For longer than keys that the layout lacks are lent to a program that keeps up."""
+    hold = "pid=$(pgrep -x mousepad) && kill -STOP $pid && echo held && sleep 8 && kill -CONT $pid"
+    with editor_on(sandbox, "late") as path:
+        with sandbox.start(hold) as held:
+            assert next(iter(held)).data == b"held\n"
+            sandbox.desktop.type("żółć")
+            assert held.wait().code == 0
+        saves(sandbox, path, "żółć")
+
+
 def test_a_key_that_there_is_not_is_refused_with_a_suggestion(sandbox: Sandbox) -> None:
     with pytest.raises(Invalid, match=r"no key named 'entr'\. Did you mean Return\?") as caught:
         sandbox.desktop.key("ctrl+entr")
@@ -218,7 +265,10 @@ def test_the_clipboard_both_ways(sandbox: Sandbox, text: str) -> None:
     desktop, environment = sandbox.desktop, {"DISPLAY": ":0"}
 
     def holds(text: str) -> None:
-        assert desktop.clipboard() == text
+        try:
+            assert desktop.clipboard() == text
+        except TimedOut as error:
+            raise AssertionError("whoever has it is slow") from error
 
     desktop.set_clipboard(text)
     holds(text)
@@ -234,8 +284,7 @@ def test_windows_are_listed_brought_to_the_front_and_closed(sandbox: Sandbox) ->
         listed = desktop.windows()
         assert ["second" in window.title for window in listed if window.class_name == "Mousepad"] == [True, False]
         assert [window.title for window in listed if window.focused] == [shows(sandbox, "second").title]
-        first = desktop.focus(shows(sandbox, "first").id)
-        assert (first.focused, desktop.windows()[0].id) == (True, first.id)
+        first = comes_to_the_front(sandbox, shows(sandbox, "first"))
         assert first.width > 100
         assert first.height > 100
     with pytest.raises(NotFound, match="no window"):
@@ -245,12 +294,18 @@ def test_windows_are_listed_brought_to_the_front_and_closed(sandbox: Sandbox) ->
 def test_an_address_opens_in_the_browser(sandbox: Sandbox) -> None:
     sandbox.files.write("/home/user/page.html", PAGE)
     assert sandbox.desktop.open("file:///home/user/page.html") > 0
-    window = shows(sandbox, "a page of ours")
-    sandbox.desktop.wait_still()
-    sandbox.desktop.click(window.x + window.width // 2, window.y + window.height // 2)
+    opened = shows(sandbox, "a page of ours")
+
+    def listens() -> None:
+        (window,) = [each for each in sandbox.desktop.windows() if each.id == opened.id]
+        sandbox.desktop.click(window.x + window.width // 2, window.y + window.height // 2)
+        assert "a page that listens" in window.title
+
+    eventually(listens)  # a browser leaves clicks aside until a page is painted
     sandbox.desktop.type("żółć 漢字 🦜")
-    assert shows(sandbox, "typed żółć 漢字 🦜").id == window.id
-    assert sandbox.desktop.close(window.id)
+    assert shows(sandbox, "typed żółć 漢字 🦜").id == opened.id
+    closes(sandbox, opened)
+    ends(sandbox, "chromium")
     with pytest.raises(Invalid, match="nothing-like-it cannot be started"):
         sandbox.desktop.launch("nothing-like-it")
 
@@ -260,7 +315,8 @@ def test_an_address_opens_in_the_browser(sandbox: Sandbox) -> None:
 )
 def test_an_address_without_a_host_opens_in_the_browser(sandbox: Sandbox, address: str, title: str) -> None:
     sandbox.desktop.open(address)
-    assert sandbox.desktop.close(shows(sandbox, title).id)
+    closes(sandbox, shows(sandbox, title))
+    ends(sandbox, "chromium")
 
 
 def test_frames_come_when_something_changed_and_only_then(sandbox: Sandbox) -> None:
@@ -283,7 +339,8 @@ def test_still_waits_for_the_end_of_changes_but_not_of_a_text_cursor(sandbox: Sa
     desktop = sandbox.desktop
     with board_on(sandbox) as board:
         board.order(period=0.05, patch=[100, 100, 200, 100])
-        assert not desktop.wait_still(0.5, timeout_s=1.5)
+        # Twenty changes a second. Half a second without one comes to pass where many share a processor; five do not.
+        assert not desktop.wait_still(5, timeout_s=6)
         board.order(period=0.05, patch=[100, 100, 2, 20])
         assert desktop.wait_still(0.5)
         board.order()
@@ -316,7 +373,8 @@ def test_another_size(sandbox: Sandbox) -> None:
 
 def test_a_companion_that_died_is_started_again(sandbox: Sandbox) -> None:
     sandbox.desktop.screen()
-    said(sandbox, "pkill -f [d]esktop/companion")
+    # Until its parent has heard of it: a call that meets its end is refused, since it may have been half done.
+    said(sandbox, "pid=$(pgrep -f [d]esktop/companion); kill $pid; while kill -0 $pid; do sleep 0.01; done 2>/dev/null")
     assert sandbox.desktop.screen().width == 1280
 
 
@@ -328,7 +386,7 @@ def test_a_screen_that_died_comes_back(desktops: Server) -> None:
         def look() -> None:
             try:
                 assert sandbox.desktop.screen().width == 1280
-            except (Unavailable, Unsupported) as error:
+            except (TimedOut, Unavailable, Unsupported) as error:
                 raise AssertionError from error
 
         eventually(look, 60)

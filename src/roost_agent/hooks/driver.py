@@ -10,6 +10,7 @@ that is started after a person took over is another.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -27,6 +28,10 @@ _DRIVER = f"{_FOLDER}/driver"
 _HANDS = f"{_FOLDER}/hands"
 _AGENT_DRIVES = "usr/lib/roost/agent-drives"
 _PERSON_DRIVES = "usr/lib/roost/person-drives"
+
+# A program that was told to end may press one more key before it does. So long it is waited for, as nobody tells of its end.
+_ENDS_WITHIN_S = 0.5
+_LOOKS_EVERY_S = 0.005
 
 Person = tuple[str, str]  # who, since when
 
@@ -49,6 +54,7 @@ class Hands:
         self._machine = machine
         self._person: Person | None = None
         self._is_told = False  # not yet: an earlier life of this disk may have left anything
+        self._ending: dict[str, str] = {}  # what was told to end: its number in /proc, and which program it is
 
     def give_to(self, person: Person | None) -> bool:
         """From now on programs inside find this person, or the agent; what was putting in input for the agent has been told to
@@ -92,9 +98,28 @@ class Hands:
         except OSError:
             return
         for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{name}/exe") in programs:
+            program = _program_of(name)
+            if program in programs:
+                self._ending[name] = program
+                with contextlib.suppress(OSError):
                     os.kill(int(name), signal.SIGTERM)
+
+    async def input_ended(self) -> None:
+        """Returns when what was told to end has ended, or had its time."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _ENDS_WITHIN_S
+        while self._ending and loop.time() < until:
+            self._ending = {name: program for name, program in self._ending.items() if _program_of(name) == program}
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        self._ending = {}
+
+
+def _program_of(process: str) -> str:
+    """Empty for one that has ended."""
+    try:
+        return os.readlink(f"/proc/{process}/exe")
+    except OSError:
+        return ""
 
 
 class SetDriver:
@@ -104,6 +129,7 @@ class SetDriver:
     def __init__(self, hands: Hands, let_go: Callable[[Connection], Awaitable[None]]) -> None:
         self._hands = hands
         self._let_go = let_go
+        self._owes_letting_go = False  # since the news; the node asks again when an answer takes long, and hangs up
 
     async def __call__(self, exchange: Exchange) -> None:
         message = await read_message(exchange)
@@ -114,6 +140,10 @@ class SetDriver:
             raise HttpError(400, error.message) from error
         except OSError as error:
             raise HttpError(500, f"who drives could not be written down: {error}") from error
-        if is_news and person is not None:
+        if is_news:
+            self._owes_letting_go = person is not None
+        if self._owes_letting_go:
+            await self._hands.input_ended()
             await self._let_go(exchange.connection)
+            self._owes_letting_go = False
         exchange.answer(204)

@@ -113,10 +113,18 @@ def test_what_puts_in_input_for_the_agent_is_ended(inside: Inside) -> None:
     inside.guest.init(driver=None)
     with inside.guest.start(str(typist), "1000") as typing, inside.guest.start("/bin/sleep", "1000") as other:
         assert inside.tell(driver=ANNA) == 204
+        assert not is_running(typing.pid), "it presses no other key once the answer is there"
         ended = typing.finish().end
         assert "terminated" in ended["status"], ended
         inside.guest.call("process.Process/SendSignal", {"process": {"pid": other.pid}, "signal": "SIGNAL_SIGKILL"})
         assert "killed" in other.finish().end["status"], "nobody else was"
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return bool(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
 
 
 def test_a_disk_that_cannot_be_written_is_told_and_keeps_nobody_asleep(inside: Inside) -> None:

@@ -75,9 +75,10 @@ class Damage:
         self._waiters.add(waiter)
         self._screen.pump()
         try:
-            return await asyncio.wait_for(waiter, timeout_s)
-        except asyncio.TimeoutError:  # noqa: UP041  # Before Python 3.11 they differ.
-            return None
+            await asyncio.wait((waiter,), timeout=timeout_s)
+            if not waiter.done():
+                self._screen.pump()  # it may be us who stood still: what the server told meanwhile is a change all the same
+            return waiter.result() if waiter.done() else None
         finally:
             self._waiters.discard(waiter)
 

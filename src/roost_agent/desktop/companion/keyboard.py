@@ -30,8 +30,8 @@ from roost_agent.desktop.companion.windows import Windows
 _AT_ONCE = 10
 _BREATH_S = 0.005
 # A program reads the layout when it gets to a key, not when the key was pressed. Before a spare keycode gets another
-# character, the program has to have got to the last one. Those that cannot tell are given a fixed time.
-_CATCHES_UP_S = 5.0
+# character, or none, the program has to have got to the last one. Those that cannot tell are given a fixed time.
+_CATCHES_UP_S = 20.0
 _SETTLES_S = 0.2
 # When nothing has been typed for this long the spare keycodes are emptied.
 _RETURN_AFTER_S = 5.0
@@ -48,7 +48,7 @@ class Keyboard:
         self._count = self._display.display.info.max_keycode - self._first + 1
         # Keysym → the spare keycode that has it for now; the one used longest ago first.
         self._borrowed: dict[int, int] = {}
-        self._giving_back: asyncio.TimerHandle | None = None
+        self._giving_back: asyncio.Task[None] | None = None
         self._held: dict[int, list[int]] = {}
         for group in ("latin1", "miscellany", "xf86", "xkb"):
             XK.load_keysym_group(group)
@@ -214,9 +214,11 @@ class Keyboard:
     def _give_back_later(self) -> None:
         self._keep()
         if self._borrowed:
-            self._giving_back = asyncio.get_running_loop().call_later(_RETURN_AFTER_S, self._give_back)
+            self._giving_back = asyncio.get_running_loop().create_task(self._give_back())
 
-    def _give_back(self) -> None:
+    async def _give_back(self) -> None:
+        await asyncio.sleep(_RETURN_AFTER_S)
+        await self._windows.caught_up(_CATCHES_UP_S)
         self._giving_back = None
         held = {code for codes in self._held.values() for code in codes}
         given_back = {code: X.NoSymbol for code in self._borrowed.values() if code not in held}

@@ -79,9 +79,12 @@ class Screen:
         """What was expected, or None after so long."""
         self.pump()
         try:
-            return await asyncio.wait_for(future, within_s)
-        except asyncio.TimeoutError:  # noqa: UP041  # Before Python 3.11 they differ.
-            return None
+            await asyncio.wait((future,), timeout=within_s)
+            if not future.done():
+                self.pump()  # it may be us who were late
+            return future.result() if future.done() else None
+        finally:
+            future.cancel()
 
     def pump(self) -> None:
         """Send what is queued and hand out the events that have arrived. Raises ConnectionClosedError."""

@@ -26,6 +26,7 @@ Fields = dict[str, Any]
 class Windows:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
+        self._pings = 0  # that wait for an answer
 
     def list(self) -> list[Fields]:
         """The topmost first, without the desktop itself and its panels."""
@@ -69,6 +70,7 @@ class Windows:
             return False
         ping = screen.atom("_NET_WM_PING")
         screen.root.change_attributes(event_mask=WATCHED | X.SubstructureNotifyMask)
+        self._pings += 1
         try:
             answer = screen.expect(lambda event: event.type == X.ClientMessage and list(event.data[1])[:3:2] == [ping, id])
             window = screen.display.create_resource_object("window", id)
@@ -77,7 +79,9 @@ class Windows:
             )
             return await screen.arrival(answer, within_s) is not None
         finally:
-            screen.root.change_attributes(event_mask=WATCHED)
+            self._pings -= 1
+            if not self._pings:
+                screen.root.change_attributes(event_mask=WATCHED)
 
     def _answers_pings(self, id: int) -> bool:
         window = self._screen.display.create_resource_object("window", id)
