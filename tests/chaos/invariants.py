@@ -34,7 +34,15 @@ def check_sound(server: Server) -> None:
 
 
 def _journals(folder: Path) -> dict[str, dict[str, Any]]:
-    return {home.name: json.loads((home / "journal.json").read_text()) for home in folder.iterdir()}
+    return {home.name: _journal(home) for home in folder.iterdir()}
+
+
+def _journal(home: Path) -> dict[str, Any]:
+    """One that cannot be read is being taken away, or should be."""
+    try:
+        return json.loads((home / "journal.json").read_text())
+    except (OSError, ValueError) as error:
+        raise AssertionError(f"{home} has no journal: {error}") from error
 
 
 def _containers(server: Server) -> set[str]:
@@ -51,7 +59,7 @@ def _processes(server: Server) -> set[str]:
 
 def sentry_of(server: Server, sandbox: str) -> int:
     """The pid of the kernel that a sandbox runs on."""
-    container = _journals(server.volume / "sandboxes")[sandbox]["container"]
+    container = _journal(server.volume / "sandboxes" / sandbox)["container"]
     (pid,) = (pid for pid, name in _sentries(server) if name == container)
     return pid
 

@@ -56,7 +56,7 @@ class Subject:
         self.check_disk()
         pid, count = self._look()
         assert pid == self.pid and count >= self.count
-        said(self.sandbox, f'until test "$(cut -d" " -f2 /dev/shm/count)" -gt {count}; do sleep 0.01; done', timeout_s=30)
+        said(self.sandbox, f'until test "$(cut -d" " -f2 /dev/shm/count)" -gt {count}; do sleep 0.01; done', timeout_s=120)
         self.count = count
 
     def check_disk(self) -> None:

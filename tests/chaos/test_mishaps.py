@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ def kill_sentry(server: Server, subject: Subject) -> None:
 
 def wait_for(server: Server, subject: Subject, kind: str) -> dict[str, object]:
     """The facts of the first event of this kind."""
-    with bounded(60):
+    with bounded(120):
         for event in server.roost.follow_events(after=0, sandbox=subject.id):
             if event.kind == kind:
                 return dict(event.facts)
@@ -120,15 +121,27 @@ def test_a_half_written_snapshot_is_none(server: Server) -> None:
 def filled(volume: Path) -> Iterator[None]:
     """Somebody else's file takes all of the volume but a little. It is reserved, not written: that takes no time."""
     ballast = volume / "ballast"
+    btrfs("subvolume", "sync", volume)  # what was deleted gives its room back behind the answer: not in the middle of this
     try:
         with ballast.open("wb") as file:
-            space = os.statvfs(volume)
-            os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - LEFT_BYTES)
-        os.sync()  # until then btrfs still counts it as free
+            taken = 0
+            while (more := free_bytes(volume) - LEFT_BYTES) > 1 << 20:
+                os.posix_fallocate(file.fileno(), taken, more)
+                taken += more
         yield
     finally:
         ballast.unlink(missing_ok=True)
-        os.sync()
+        btrfs("filesystem", "sync", volume)
+
+
+def free_bytes(volume: Path) -> int:
+    btrfs("filesystem", "sync", volume)  # until then what was just taken counts as free, and what was just deleted does not
+    space = os.statvfs(volume)
+    return space.f_bavail * space.f_frsize
+
+
+def btrfs(*words: str | Path) -> None:
+    subprocess.run(("btrfs", *words), check=True, capture_output=True)
 
 
 def flip(image: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ from roost.domain.sandbox import Driver, Sandbox, Size
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, Principal
 from roost.domain.template import Recipe
+from roost.drivers.store.connections import READERS
 from roost.testing.clock import ManualClock
 from roost.testing.faults import CrashPoint, FrailNode, FrailStore, ServerDied
 from roost.testing.node import FakeCluster, FakeGuest, FakeNode
@@ -60,7 +61,7 @@ from roost.testing.node import FakeCluster, FakeGuest, FakeNode
 TEAM = DEFAULT_TEAM
 ME = Principal(TEAM, KeyId("kme"))
 BASE = Recipe(name="base", digest="d1", size=Size(), run=("apt-get install -y git",), start="serve", ready="curl -f :80")
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 """A test that waits for what never comes fails, rather than hang."""
 
 
@@ -132,9 +133,15 @@ class Ground:
     async def events(self, *kinds: EventKind, sandbox: SandboxId | None = None) -> list[Event]:
         return await self.store.events(EventQuery(kinds=kinds, sandbox=sandbox, limit=10_000))
 
+    async def readers_done(self) -> None:
+        """Whoever was reading beside the writers has read: all their seats were free at once."""
+        async with AsyncExitStack() as seats:
+            for _ in range(READERS):
+                await seats.enter_async_context(self.store.reading())
+
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         """Lets the others run until it holds. Fails after a while."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             while not await holds():
                 await anyio.lowlevel.checkpoint()
 
@@ -201,12 +208,14 @@ class Roost:
         return self.ground.node.guests[sandbox.id]
 
     async def quiet(self) -> None:
-        """Everybody has had many turns, at the loop and at the database, which serves them one after the other: whatever time
-        passing set off has run its course."""
-        for _ in range(40):
-            for _ in range(5):
-                await anyio.lowlevel.checkpoint()
-            await self.ground.records()
+        """Everybody has had many turns, at the loop and at the database, which serves writers one after the other and was seen
+        without readers again and again: whatever time passing set off has run its course."""
+        for _ in range(5):
+            for _ in range(8):
+                for _ in range(5):
+                    await anyio.lowlevel.checkpoint()
+                await self.ground.records()
+            await self.ground.readers_done()
         await self.flights.drain()
 
     async def build_base(self) -> None:
@@ -315,7 +324,7 @@ async def dies_at(ground: Ground, point: str, act: Callable[[Roost], Awaitable[o
             roost = assemble(ground, group, crash)
             await group.start(roost.flights.run)
             await roost.keeper.recover()
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENCE_S):
                 await act(roost)
                 await roost.flights.drain()
             group.cancel_scope.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roost.contracts.cluster import Cluster
+from roost.domain.errors import NodeFull
 from roost.domain.ids import NodeId
 from roost.domain.node import DriverOrder, EgressOrder, NodeReport
 from roost.domain.placement import Need, Room, rank
@@ -34,9 +35,12 @@ class Nodes:
     async def place(self, holder: NodeId) -> NodeId:
         """The node for a sandbox made from a snapshot that lies on `holder`: that one, while snapshots stay where they were made.
         Raises NodeFull, Unavailable."""
-        rooms = [
-            Room(report.node, report.memory_free_bytes, report.disk_free_bytes)
-            for report in await self.last_seen()
-            if report.node == holder
-        ]
-        return rank(rooms, Need())[0]
+        try:
+            return _choose(await self.last_seen(), holder)
+        except NodeFull:  # when it was last seen: nobody is refused for want of room that was made since
+            return _choose(await self.look(), holder)
+
+
+def _choose(reports: list[NodeReport], holder: NodeId) -> NodeId:
+    rooms = [Room(each.node, each.memory_free_bytes, each.disk_free_bytes) for each in reports if each.node == holder]
+    return rank(rooms, Need())[0]
