@@ -14,7 +14,7 @@ from roost_agent.processes.table import ProcessTable
 # The most output in one message.
 MESSAGE_BYTES = 64 * 1024
 # From here on a stream's output counts as heavy: what lies in the socket's buffers when it is cut must fit the ring.
-HEAVY_BYTES = 256 * 1024
+HEAVY_BYTES = 64 * 1024
 # How long the news of a start waits for company. Most commands print or end within: then one packet tells all, and the
 # child has the processors that sending two more would have taken from it.
 COMPANY_S = 0.005
