@@ -45,7 +45,7 @@ from roost.node.dns_wire import (
 DNS_PORT = 53
 LARGEST_MESSAGE_BYTES = 65535
 ATTEMPT_TIMEOUT_S = 2.0
-ROUNDS = 2  # over all resolvers: a lost packet is no reason to fail
+ROUNDS = 4  # over all resolvers, while there is time: a lost packet is no reason to fail
 ANSWER_TIMEOUT_S = 8.0
 IDLE_CONNECTION_S = 10.0
 ACCEPT_AGAIN_S = 1.0  # when the process has run out of file descriptors

@@ -19,7 +19,7 @@ from roost.node.dns_wire import failure, question_name
 pytestmark = pytest.mark.anyio
 
 Answer = Callable[[bytes], bytes | None]
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 NO_ERROR, FORMAT_ERROR, SERVER_FAILED, REFUSED = 0, 1, 2, 5
 
 
@@ -161,7 +161,7 @@ async def test_an_answer_to_another_question_is_not_taken() -> None:
     async with (
         resolver(answer) as confused,
         resolver(lambda asked: answered(asked, extra=b"good")) as good,
-        forwarder(confused, good, attempt_timeout_s=0.05) as port,
+        forwarder(confused, good, attempt_timeout_s=1.0) as port,
     ):
         assert await ask_datagram(port, query()) == answered(query(), extra=b"good")
 
