@@ -63,7 +63,8 @@ class Visitor:
 
     def __init__(self, server: Server) -> None:
         self._port = server.port
-        self._http = httpx.Client(verify=ssl.create_default_context(cafile=server.home / "tls" / "ca.pem"), trust_env=False)
+        trusted = ssl.create_default_context(cafile=server.home / "tls" / "ca.pem")
+        self._http = httpx.Client(verify=trusted, timeout=60, trust_env=False)
 
     def get(self, url: str, **headers: str) -> httpx.Response:
         return self._send("GET", url, headers)

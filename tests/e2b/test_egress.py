@@ -86,13 +86,13 @@ def create(made: list[Any], **network: Any) -> Any:
 
 
 def reach(sandbox: Any, url: str, *options: str) -> str:
-    curl = f"curl -s -m 10 -o /dev/null -w '%{{http_code}}' {' '.join(options)} {url} || true"
+    curl = f"curl -s -m 30 -o /dev/null -w '%{{http_code}}' {' '.join(options)} {url} || true"
     return sandbox.commands.run(curl).stdout
 
 
 def told(sandbox: Any, url: str) -> dict[str, str]:
     """The headers that the site got. What the guest trusts must do."""
-    answer = json.loads(sandbox.commands.run(f"curl -sS -m 10 -H 'Authorization: guest' {url}").stdout)
+    answer = json.loads(sandbox.commands.run(f"curl -sS -m 30 -H 'Authorization: guest' {url}").stdout)
     return {name.lower(): value for name, value in answer["headers"]}
 
 
@@ -137,7 +137,7 @@ def test_requests_to_a_host_are_given_its_headers(world: World, made: list[Any])
         assert told(sandbox, f"http://{WWW}/")["authorization"] == "guest"
         assert reach(sandbox, f"https://{WWW}/") == REFUSED  # its own certificate, which nobody inside trusts
         assert reach(sandbox, f"https://{WWW}/", "-k") == REACHED
-        fetch = f"import urllib.request as u; print(u.urlopen('https://{API}/', timeout=10).status)"
+        fetch = f"import urllib.request as u; print(u.urlopen('https://{API}/', timeout=30).status)"
         assert sandbox.commands.run(f'python3 -c "{fetch}"').stdout.strip() == "200"
 
     holds(sandbox)

@@ -155,7 +155,7 @@ async def test_new_directories_are_watched_too(sdk: Sdk, sandbox: Any) -> None:
 
 async def test_signed_addresses_name_no_sandbox_and_find_it(sdk: Sdk, sandbox: Any) -> None:
     await sdk.got(sandbox.files.write("shared.txt", "for you"))
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         answer = await http.get(sandbox.download_url("shared.txt"))
         assert (answer.status_code, answer.text) == (200, "for you")
         late = await http.get(sandbox.download_url("shared.txt", use_signature_expiration=-10))

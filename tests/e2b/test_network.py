@@ -28,7 +28,7 @@ def internet(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 async def reach(sdk: Sdk, sandbox: Any) -> str:
-    curl = f"curl -s -m 10 -o /dev/null -w '%{{http_code}}' http://{SITE}/ || true"
+    curl = f"curl -s -m 30 -o /dev/null -w '%{{http_code}}' http://{SITE}/ || true"
     return (await sdk.got(sandbox.commands.run(curl))).stdout
 
 

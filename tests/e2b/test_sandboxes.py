@@ -112,15 +112,15 @@ async def test_refusals_are_what_the_clients_expect(sdk: Sdk) -> None:
 
 
 async def test_metrics_come_within_seconds(sdk: Sdk, sandbox: Any, http: httpx.AsyncClient) -> None:
-    begin = datetime.now(UTC)
+    begin, made_at = datetime.now(UTC), (await sdk.got(sandbox.get_info())).started_at
     assert await sdk.got(sandbox.get_metrics(start=begin - timedelta(hours=2), end=begin - timedelta(hours=1))) == []
     points = []
     while not points:
-        assert datetime.now(UTC) - begin < timedelta(seconds=30), "the first point comes within 30 s"
+        assert datetime.now(UTC) - begin < timedelta(seconds=60), "the first point comes within a minute"
         points = await sdk.got(sandbox.get_metrics())
     assert points[0].mem_used > 0 and points[0].mem_total >= points[0].mem_used
     assert points[0].disk_total >= points[0].disk_used > 0
     assert points[0].cpu_count >= 1 and points[0].cpu_used_pct >= 0
-    assert points[0].timestamp >= begin - timedelta(seconds=10)
+    assert points[0].timestamp >= made_at - timedelta(seconds=1)
     batch = await http.get("/sandboxes/metrics", params={"sandbox_ids": f"{sandbox.sandbox_id},nobody"})
     assert list(batch.json()["sandboxes"]) == [sandbox.sandbox_id]

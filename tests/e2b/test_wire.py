@@ -86,7 +86,7 @@ async def test_bodies_may_come_in_chunks(http: httpx.AsyncClient, made: dict[str
 
 
 async def test_nobody_gets_in_without_a_key(server: Server) -> None:
-    async with httpx.AsyncClient(base_url=server.url) as http:
+    async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
         assert (await http.get("/health")).status_code == 204
         for method, path in (("GET", "/v2/sandboxes"), ("POST", "/v2/sandboxes"), ("GET", "/volumes"), ("GET", "/teams")):
             refused(await http.request(method, path), 401)
@@ -164,7 +164,7 @@ async def test_teams_and_keys(http: httpx.AsyncClient, server: Server) -> None:
         {"teamID": "default", "name": "default", "apiKey": server.key, "isDefault": True}
     ]
     created = (await http.post("/api-keys", json={"name": "another"})).json()
-    async with httpx.AsyncClient(base_url=server.url, headers={"X-API-KEY": created["key"]}) as other:
+    async with httpx.AsyncClient(base_url=server.url, headers={"X-API-KEY": created["key"]}, timeout=60) as other:
         assert (await other.get("/v2/sandboxes")).status_code == 200
         assert created["key"].endswith(created["mask"]["maskedValueSuffix"])
         assert created["id"] in [each["id"] for each in (await http.get("/api-keys")).json()]

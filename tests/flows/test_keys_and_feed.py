@@ -8,7 +8,7 @@ from roost.domain.errors import Invalid, NotFound, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey
-from tests.flows.world import TEAM, Ground, Roost
+from tests.flows.world import PATIENCE_S, TEAM, Ground, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -45,13 +45,17 @@ async def test_whoever_follows_is_told_when_their_key_is_revoked(roost: Roost) -
         await roost.keys.wait_until_revoked(id)
         ended.append(name)
 
-    with anyio.fail_after(5):
+    async def somebody_ended() -> bool:
+        return bool(ended)
+
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow, key.id, "anna")
             tasks.start_soon(follow, other.id, "bob")
             await anyio.wait_all_tasks_blocked()
             await roost.keys.revoke(TEAM, other.id)
-            await anyio.wait_all_tasks_blocked()
+            await roost.ground.until(somebody_ended)
+            await roost.quiet()
             assert ended == ["bob"]
             await roost.keys.revoke(TEAM, key.id)
         assert ended == ["bob", "anna"]
@@ -99,7 +103,7 @@ async def test_the_live_feed_has_no_gap_and_no_double(roost: Roost) -> None:
         group.start_soon(read)
         await _append(roost, 100, TeamId("others"))
         await _append(roost, 250)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             await enough.wait()
         group.cancel_scope.cancel()
     mine = [event.sequence for event in await roost.ground.events() if event.team == TEAM and event.sequence > start]

@@ -12,7 +12,7 @@ from roost.domain.errors import EngineFailed, MoveOvertaken, RoostError, Sandbox
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
-from tests.flows.world import TEAM, Roost
+from tests.flows.world import PATIENCE_S, TEAM, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ class Asked:
             self._done.set()
 
     async def done(self) -> Asked:
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             await self._done.wait()
         return self
 

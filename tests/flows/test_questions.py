@@ -15,7 +15,7 @@ from roost.domain.ids import TeamId
 from roost.domain.lifecycle import State
 from roost.domain.question import Picture, Question, QuestionKind, QuestionState
 from roost.domain.team import Principal
-from tests.flows.world import TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import PATIENCE_S, TEAM, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -221,5 +221,5 @@ async def test_one_agent_cannot_bury_all_others(roost: Roost, ground: Ground) ->
             await transaction.put(copy, expect_revision=None)
     with pytest.raises(Exhausted, match="100 open questions"):
         await ask(roost, sandbox.id)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         assert await roost.questions.count_open(TEAM) == 100

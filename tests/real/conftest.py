@@ -19,9 +19,9 @@ from roost.setup.definitions import find_definition
 from roost.setup.engine import Engine, find_engine
 from roost.setup.interpreter import Interpreter, find_interpreter
 from roost.setup.rootfs import find_rootfs, host_cas
-from roost.setup.volume import ensure_volume, unmount_volume
+from roost.setup.volume import ensure_volume
 from tests.real.ground import Ground
-from tests.real.server import Server, serving, template_is_made
+from tests.real.server import Server, serving, template_is_made, unmount
 from tests.real.slot_ground import instance, internet, names, open_slots, slots  # noqa: F401
 
 
@@ -58,10 +58,9 @@ def home() -> Iterator[Path]:
     into the volume of a run that was killed."""
     with tempfile.TemporaryDirectory(prefix="roost-test-", dir="/var/tmp") as folder:
         path = Path(folder)
-        commands = Commands()
-        ensure_volume(path, 20, commands, is_default=True)
+        ensure_volume(path, 20, Commands(), is_default=True)
         yield path
-        unmount_volume(path, commands)
+        unmount(path)
 
 
 @pytest.fixture(scope="session")

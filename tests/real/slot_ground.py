@@ -25,7 +25,7 @@ Ending = Literal["remove", "keep", "crash"]
 INTERNET = "203.0.113.2"
 PRIVATE = "10.213.7.1"
 METADATA = "169.254.169.254"
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 def command(*words: str) -> str:

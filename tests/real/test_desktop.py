@@ -11,10 +11,12 @@ from roost.client import Sandbox
 from tests.real.server import Server, eventually, said, sandbox_of
 
 SLEEPS = 3
+# It is called what it is waited for once it has been painted: before that a browser leaves keys and clicks aside.
 PAGE = """
-<title>typed:</title>
+<title>not yet</title>
 <textarea autofocus style="position: fixed; inset: 0; width: 100%; height: 100%"
     oninput="document.title = 'typed:' + this.value"></textarea>
+<script>requestAnimationFrame(() => requestAnimationFrame(() => document.title = "typed:"))</script>
 """
 SCRIPTS = '<meta charset="utf-8"><title>scripts</title><p style="font-size: 200px; margin: 0">😀 漢字 한글</p>'
 COUNT_YELLOW = """
@@ -78,7 +80,7 @@ def test_a_desktop_is_up_the_moment_it_is_created(desktops: Server) -> None:
         assert said(sandbox, "hostname") == "of-its-own"
         assert sandbox.record.raw["has_desktop"] is True
         launch(sandbox, "xfce4-terminal")
-        shows(sandbox, "of-its-own", 30)
+        shows(sandbox, "of-its-own")
 
 
 def test_what_was_half_typed_is_finished_after_sleeps_and_in_a_fork(desktops: Server) -> None:
@@ -117,7 +119,7 @@ def _finish(machine: Sandbox, word: str) -> None:
     def saved() -> None:
         assert machine.files.read("/home/user/note.txt").decode().strip() == f"two {word}"
 
-    eventually(saved, 30)
+    eventually(saved)
 
 
 def test_a_lock_that_another_machine_left_does_not_keep_the_browser_from_starting(desktops: Server) -> None:
@@ -163,11 +165,11 @@ def test_emoji_and_east_asian_scripts_are_drawn(desktop: Sandbox) -> None:
         said(desktop, "scrot --overwrite /tmp/scripts.png")
         assert int(said(desktop, f"python3 -c {shlex.quote(COUNT_YELLOW)}")) > 5000, "a face of 200 pixels is mostly yellow"
 
-    eventually(drawn, 30)
+    eventually(drawn)
 
 
 def test_a_graphical_program_can_be_installed_and_opens_a_window(desktop: Sandbox) -> None:
     install = "sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends galculator"
-    said(desktop, f"sudo apt-get -qq update && {install} 2>&1", timeout_s=240)
+    said(desktop, f"sudo apt-get -qq update && {install} 2>&1", timeout_s=600)
     launch(desktop, "gtk-launch galculator")
     shows(desktop, "galculator")

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-import websockets.sync.client
+from websockets.sync.client import ClientConnection, connect
 
 from roost.client import Sandbox
 from roost.client.agent import AGENT_PORT
 from tests.real.server import Server, said, sandbox_of
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 BULK_BYTES = 64 << 20
 
 # Answers GET with its file, takes PUT and tells its digest, and echoes a WebSocket's messages. Standard library only.
@@ -105,7 +105,7 @@ def test_a_port_where_nothing_listens(server: Server, sandbox: Sandbox) -> None:
 def test_websocket(server: Server, sandbox: Sandbox, address: str) -> None:
     serve(sandbox, address, 8124)
     host, port = server.host(sandbox, 8124), server.port
-    with websockets.sync.client.connect(f"ws://{host}:{port}/", sock=_connection(port), proxy=None) as line:
+    with _websocket(host, port) as line:
         for message in ("hello", "x" * 40_000, "bye"):
             line.send(message)
             assert line.recv(PATIENCE_S) == message
@@ -114,7 +114,7 @@ def test_websocket(server: Server, sandbox: Sandbox, address: str) -> None:
 def test_a_websocket_outlives_a_sleep(server: Server, sandbox: Sandbox) -> None:
     serve(sandbox, "0.0.0.0", 8125)
     host, port = server.host(sandbox, 8125), server.port
-    with websockets.sync.client.connect(f"ws://{host}:{port}/", sock=_connection(port), proxy=None, ping_interval=None) as line:
+    with _websocket(host, port) as line:
         line.send("before")
         assert line.recv(PATIENCE_S) == "before"
         sandbox.pause()
@@ -171,5 +171,6 @@ def test_unknown_sandboxes_do_not_exist(server: Server) -> None:
     assert ask(server, E2b_Sandbox_Id="inosuchthing", E2b_Sandbox_Port="80").status_code in (404, 502)
 
 
-def _connection(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+def _websocket(host: str, port: int) -> ClientConnection:
+    door = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+    return connect(f"ws://{host}:{port}/", sock=door, proxy=None, open_timeout=PATIENCE_S, ping_interval=None)

@@ -10,7 +10,7 @@ import httpx
 from roost.client import Sandbox
 from roost.client.agent import AGENT_PORT
 from tests.real.server import Server, said, sandbox_of
-from tests.real.test_survival import Watched, watched
+from tests.real.test_survival import PATIENCE_S, Watched, watched
 
 COUNT = 8
 IDENTITY = "hostname; cat /etc/machine-id; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' '"
@@ -105,7 +105,7 @@ def test_a_parents_token_opens_no_childs_door(server: Server) -> None:
         headers = {"E2b-Sandbox-Id": child.id, "E2b-Sandbox-Port": str(AGENT_PORT)}
         for token, status in ((parent.record.access_token, 401), (child.record.access_token, 200)):
             asked = {**headers, "X-Access-Token": token}
-            answer = httpx.get(f"{server.url}/files?path=/etc/hostname", headers=asked, trust_env=False)
+            answer = httpx.get(f"{server.url}/files?path=/etc/hostname", headers=asked, timeout=PATIENCE_S, trust_env=False)
             assert answer.status_code == status
         kill(child)
 

@@ -158,7 +158,12 @@ async def test_what_went_through_a_gate_ends_with_it(world: World, ending: str) 
     def begin() -> socket.socket:
         sock = dial(guest_of(slot), INTERNET, 80)
         sock.sendall(f"GET / HTTP/1.1\r\nHost: {API}\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n".encode())
-        assert sock.recv(4096).startswith(b"HTTP/1.1 101 ")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            received = sock.recv(4096)
+            assert received, "it was closed"
+            head += received
+        assert head.startswith(b"HTTP/1.1 101 ")
         return sock
 
     with await to_thread.run_sync(begin) as sock:

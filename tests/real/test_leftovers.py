@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from roost.settings import RUN
-from tests.real.server import REPOSITORY, Server, eventually, said
+from tests.real.server import REPOSITORY, Server, eventually, ranges_of, said
 
 
 def traces(server: Server) -> list[str]:
@@ -23,12 +23,13 @@ def traces(server: Server) -> list[str]:
     found += [
         f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if home in line or instance in line
     ]
-    found += [f"cgroup {path}" for path in Path("/sys/fs/cgroup").glob(f"**/roost-{instance}")]
+    # Not by a glob: that breaks when another Roost's group goes away while it is looked into.
+    found += [f"cgroup {folder}" for folder, *_ in os.walk("/sys/fs/cgroup") if Path(folder).name == f"roost-{instance}"]
     found += [f"loop device {line}" for line in _output("losetup", "--list", "--noheadings").splitlines() if home in line]
     found += [f"firewall {line}" for line in _output("nft", "list", "tables").splitlines() if instance in line]
     found += [f"address {line}" for line in _output("ip", "-o", "address").splitlines() if f"lo:r{instance}" in line]
     found += [f"directory {path}" for path in RUN.glob(instance)]
-    found += [f"range {path}" for path in (RUN / "networks").glob("*_*") if path.read_text().strip() == instance]
+    found += [f"range {name}" for name in ranges_of(instance)]
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")

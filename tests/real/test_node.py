@@ -60,6 +60,7 @@ async def test_pause_keeps_memory_and_disk_and_resume_goes_on(node: NodeService)
     order = create_order()
     placed = await node.create(order)
     await run(placed.address, "echo disk > /root/mark; echo memory > /dev/shm/mark; sleep 1000 >/dev/null 2>&1 & disown")
+    await run(placed.address, "until pgrep -x sleep; do :; done")
     boot = await run(placed.address, "cat /proc/sys/kernel/random/boot_id")
     capture = capture_order(order)
     captured = await node.pause(capture)
@@ -198,7 +199,7 @@ async def test_a_shutdown_from_inside_is_told_apart_from_a_loss(node: NodeServic
 async def _shut_down(address: str) -> None:
     """Ends PID 1, and with it the command that asked for it."""
     with contextlib.suppress(GuestUnreachable):
-        await GUEST.run(address, "kill -TERM 1", user="root", timeout_s=10)
+        await GUEST.run(address, "kill -TERM 1", user="root", timeout_s=60)
 
 
 def _kill_sentry(ground: Ground, container: str) -> None:

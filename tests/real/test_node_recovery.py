@@ -150,7 +150,7 @@ async def test_a_pause_that_is_cancelled_at_any_moment_is_undone_or_done(node: N
             placed = await node.resume(resume_order(order, capture.snapshot, incarnation))
         else:
             assert not ground.volume.snapshot(capture.snapshot).home.exists()
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert await run(placed.address, "echo alive") == "alive"
 
 
@@ -179,12 +179,16 @@ async def test_a_number_that_a_restart_made_free_is_not_taken_from_its_new_owner
         await until_lost(node)
     # Nothing ran any more, so the slots went with the server, as they go with the machine: the journal still has the number.
     stale = inventory.read(ground.volume.sandbox(lost.sandbox))
-    newcomers = [create_order() for _ in range(3)]
+    assert stale is not None and stale.slot is not None
     async with ground.opened() as node:
         assert lost.sandbox in (await node.report()).surviving_disks
-        placed = [await node.create(order) for order in newcomers]
-        taken = [inventory.read(ground.volume.sandbox(order.sandbox)) for order in newcomers]
-        assert stale and stale.slot in [journal.slot for journal in taken if journal]
+        placed, taken = [], set[int | None]()
+        while stale.slot not in taken:  # one of the first, in whatever order the spare ones are ready
+            assert len(placed) < 8, f"{stale.slot} was given to none of those with {taken}"
+            order = create_order()
+            placed.append(await node.create(order))
+            journal = inventory.read(ground.volume.sandbox(order.sandbox))
+            taken.add(journal.slot if journal else None)
         await node.kill(KillOrder(lost.sandbox, 1))
         for each in placed:
             assert await run(each.address, "echo reachable") == "reachable"
@@ -227,6 +231,6 @@ async def test_what_a_dead_server_froze_or_was_about_to_freeze_runs_on(ground: G
     if frozen:
         await ground.runtime().freeze(journal.container)
     async with ground.opened() as node:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             assert await run(placed.address, "echo alive") == "alive"
         assert (await node.create(order)).address == placed.address

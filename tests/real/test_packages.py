@@ -22,5 +22,5 @@ from tests.real.server import Server, said, sandbox_of
 )
 def test_a_package_is_installed_and_used(server: Server, install: str, use: str, answer: str) -> None:
     with sandbox_of(server) as sandbox:
-        said(sandbox, install, timeout_s=180)
+        said(sandbox, install, timeout_s=600)
         assert said(sandbox, use) == answer

@@ -14,13 +14,21 @@ from roost.client.questions import QuestionRecord
 from roost.domain.errors import NotFound, NothingKept
 from tests.real.server import Server, eventually, said, sandbox_of, serving
 
-# A process whose count is in its memory alone; it tells when asked.
+# A process whose count is in its memory alone; it counts on when it is told to, and says how far it is.
 COUNTER = """
-import itertools, pathlib, time
+import itertools, pathlib, signal
 mark = pathlib.Path("/dev/shm/count")
-for number in itertools.count(1):
-    mark.write_text(str(number))
-    time.sleep(0.01)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+for number in itertools.count():
+    mark.with_suffix(".new").write_text(str(number))
+    mark.with_suffix(".new").rename(mark)
+    signal.sigwait([signal.SIGUSR1])
+"""
+COUNT_ON = """
+before=$(cat /dev/shm/count)
+pkill -USR1 -f '[c]ounter.py'
+until test $(cat /dev/shm/count) -gt $before; do sleep 0.01; done
+cat /dev/shm/count
 """
 WAITS_S = 60.0
 
@@ -35,7 +43,11 @@ def begin_to_count(sandbox: Sandbox) -> None:
     sandbox.files.write("/tmp/counter.py", COUNTER)
     with sandbox.start("exec python3 /tmp/counter.py"):
         pass
-    said(sandbox, "until test -s /dev/shm/count; do sleep 0.01; done")
+    said(sandbox, "until test -e /dev/shm/count; do sleep 0.01; done", timeout_s=WAITS_S)
+
+
+def count_on(sandbox: Sandbox) -> int:
+    return int(said(sandbox, COUNT_ON, timeout_s=WAITS_S))
 
 
 def undelete(server: Server, sandbox: Sandbox) -> Sandbox:
@@ -73,12 +85,12 @@ def test_what_was_killed_comes_back_with_its_disk(server: Server) -> None:
 def test_what_was_killed_in_its_sleep_comes_back_with_its_memory(server: Server) -> None:
     sandbox = server.roost.create()
     begin_to_count(sandbox)
+    assert count_on(sandbox) == 1
     sandbox.pause()
     sandbox.kill()
     back = undelete(server, sandbox)
     try:
-        before = int(said(back, "cat /dev/shm/count"))
-        said(back, f"until test $(cat /dev/shm/count) -gt {before}; do sleep 0.01; done", timeout_s=WAITS_S)
+        assert count_on(back) == 2
     finally:
         back.kill(keep=False)
 
@@ -96,17 +108,16 @@ def test_back_to_a_snapshot_and_forward_again(server: Server) -> None:
         begin_to_count(sandbox)
         said(sandbox, "echo then > state && sync")
         kept = sandbox.snapshot(name="good")
-        counted = int(said(sandbox, "cat /dev/shm/count"))
-        said(sandbox, f"until test $(cat /dev/shm/count) -gt {counted + 300}; do sleep 0.01; done; echo now > state")
-        later = int(said(sandbox, "cat /dev/shm/count"))
+        assert [count_on(sandbox) for _ in range(3)] == [1, 2, 3]
+        said(sandbox, "echo now > state")
         assert sandbox.roll_back("good").state == "running"
         assert said(sandbox, "cat state") == "then"
-        assert int(said(sandbox, "cat /dev/shm/count")) < later, "its memory went back too"
+        assert count_on(sandbox) == 1, "its memory went back too"
         (left,) = [each for each in server.roost.snapshots(sandbox=sandbox.id) if each.id != kept.id]
         assert left.name is not None and left.name.startswith("before-rollback-")
         assert sandbox.roll_back(left.name).state == "running"
         assert said(sandbox, "cat state") == "now"
-        assert int(said(sandbox, "cat /dev/shm/count")) >= later
+        assert count_on(sandbox) == 4
         kinds = [event.kind for event in server.roost.events(sandbox=sandbox.id)]
         assert kinds.count("sandbox.rolled_back") == 2
         snapshots = list(server.roost.snapshots(sandbox=sandbox.id))

@@ -15,7 +15,7 @@ from roost.client import LinkRecord, Sandbox
 from tests.real.server import Server, sandbox_of
 from tests.real.test_edge import serve
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 PORT = 8000
 
 # Answers every GET with the head that it got.
@@ -106,7 +106,8 @@ def test_a_websocket_by_the_cookie_outlives_a_sleep_and_ends_with_its_link(serve
     headers = {"Cookie": opened(server, sandbox, link)}
     url = f"ws://{server.host(sandbox, PORT)}:{server.port}/"
     door = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
-    with websockets.sync.client.connect(url, sock=door, proxy=None, ping_interval=None, additional_headers=headers) as line:
+    patience = {"open_timeout": PATIENCE_S, "ping_interval": None}
+    with websockets.sync.client.connect(url, sock=door, proxy=None, additional_headers=headers, **patience) as line:
         line.send("before")
         assert line.recv(PATIENCE_S) == "before"
         sandbox.pause()

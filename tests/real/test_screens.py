@@ -139,7 +139,11 @@ def test_one_drives_many_watch(server: Server, desktop: Sandbox) -> None:
         anna.key("a")
         ben.key("b")
         hears(desktop, "aAbB")
-        assert anna.picture() == carol.picture()
+
+        def see_the_same() -> None:
+            assert anna.picture() == carol.picture()
+
+        eventually(see_the_same)  # the panel's clock may move on between the two
         server.roost.run(links.hand_back(token_of(second)))
 
 
@@ -147,13 +151,13 @@ def test_a_browser_that_goes_away_gives_the_seat_up_after_ten_seconds(server: Se
     link = control(desktop)
     with watching(screen_of(link)):
         server.roost.run(links.take_over(token_of(link)))
-    began = time.monotonic()
+        still_there = time.monotonic()
 
     def handed_back() -> None:
         assert desktop.refresh().raw["driver"] is None
 
     eventually(handed_back)
-    assert 8 < time.monotonic() - began < 16
+    assert time.monotonic() - still_there > 9.5  # and not long after: `tests/flows` has a clock that says it to the second
     assert gave(server, desktop)[-1] == "the browser went away"
 
 
@@ -171,7 +175,7 @@ def test_a_revoked_link_is_cut(server: Server, desktop: Sandbox) -> None:
 
 
 def test_an_expired_link_is_cut(desktop: Sandbox) -> None:
-    link = control(desktop, seconds=2)
+    link = control(desktop, seconds=10)  # long enough to be before the screen by then
     with watching(screen_of(link)) as viewer:
         assert viewer.closed()[0] == 4003
     with opened(screen_of(link)) as late:

@@ -17,12 +17,14 @@ import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from roost.domain.address import GATEWAY_ADDRESS, GUEST_ADDRESS, dns_address
 from roost.domain.egress import Egress
 from roost.domain.errors import Fault, NotFound
 from roost.node import wires
 from roost.node.slots import Slots, SlotSettings
+from tests.real.server import eventually
 from tests.real.slot_ground import (
     INTERNET,
     METADATA,
@@ -121,18 +123,31 @@ async def test_guest_reaches_no_other_guest(slots: Slots, open_slots: OpenSlots,
 async def test_guest_reaches_no_address_of_the_host(slots: Slots) -> None:
     slot, sibling = await guest(slots), await guest(slots)
     disarm_router(slot)
-    addresses = {line.split()[3].split("/")[0] for line in command("ip", "-o", "-4", "address").splitlines()}
+    addresses = addresses_of_host()
     assert {"127.0.0.1", str(dns_address(slots.network))} < addresses
     with socket.create_server(("0.0.0.0", 0)) as server:
         server.setblocking(False)
         port = server.getsockname()[1]
         for address in sorted(addresses - {"127.0.0.1"}):
-            assert_refused(guest_of(slot), address, port)
-            assert_refused(guest_of(sibling), address, port)
+            for netns in (guest_of(slot), guest_of(sibling)):
+                try:
+                    dial(netns, address, port).close()
+                except ConnectionRefusedError:
+                    continue
+                except OSError:
+                    # Other Roosts come and go beside this one: to an address that went with one of them no host answers.
+                    assert address not in addresses_of_host(), f"{address} does not refuse"
+                else:
+                    pytest.fail(f"{address} answers")
         with pytest.raises(BlockingIOError):
             server.accept()
+        server.settimeout(PATIENCE_S)
         socket.create_connection((str(dns_address(slots.network)), port), timeout=PATIENCE_S).close()
         server.accept()[0].close()
+
+
+def addresses_of_host() -> set[str]:
+    return {line.split()[3].split("/")[0] for line in command("ip", "-o", "-4", "address").splitlines()}
 
 
 async def test_a_false_sender_gets_nowhere(slots: Slots, internet: str) -> None:
@@ -291,10 +306,13 @@ async def test_a_flood_of_questions_stops_at_the_router(slots: Slots) -> None:
     with within(guest_of(slot), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
         for _ in range(3000):
             sock.sendto(question("flood.example"), (str(GATEWAY_ADDRESS), 53))
-    chain = command("ip", "netns", "exec", router_of(slot), "nft", "list", "chain", "ip", "roost", "from_guest")
-    (limit,) = (line for line in chain.splitlines() if "limit rate" in line)
-    dropped = int(limit.split("packets")[-1].split()[0])
-    assert 0 < dropped < 3000
+
+    def dropped() -> None:
+        chain = command("ip", "netns", "exec", router_of(slot), "nft", "list", "chain", "ip", "roost", "from_guest")
+        (limit,) = (line for line in chain.splitlines() if "limit rate" in line)
+        assert 0 < int(limit.split("packets")[-1].split()[0]) < 3000
+
+    await anyio.to_thread.run_sync(eventually, dropped)  # the kernel may get to them behind the last call
 
 
 async def test_a_forwarder_that_cannot_listen_fails_the_opening(instance: str, tmp_path: Path) -> None:
@@ -330,7 +348,8 @@ async def resolver(directory: Path) -> AsyncIterator[Path]:
 
     async def serve_stream(stream: anyio.abc.SocketStream) -> None:
         async with stream:
-            query = (await stream.receive())[2:]
+            incoming = BufferedByteReceiveStream(stream)
+            query = await incoming.receive_exactly(int.from_bytes(await incoming.receive_exactly(2)))
             answer = reply(query)
             await stream.send(struct.pack(">H", len(answer)) + answer)
 
@@ -360,7 +379,8 @@ def ask_datagram(netns: str, query: bytes, at: str = str(GATEWAY_ADDRESS)) -> by
 def ask_stream(netns: str, query: bytes) -> bytes:
     with dial(netns, str(GATEWAY_ADDRESS), 53) as sock:
         sock.sendall(struct.pack(">H", len(query)) + query)
-        return sock.recv(4096)[2:]
+        with sock.makefile("rb") as stream:
+            return stream.read(int.from_bytes(stream.read(2)))
 
 
 async def test_names_resolve_by_datagram_and_stream(instance: str, tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from anyio.abc import UDPSocket
 from roost.domain.address import GATEWAY_ADDRESS
 from roost.node.slots import Slot, Slots, SlotSettings
 from roost.setup.engine import Engine
+from tests.real.server import eventually
 
 pytestmark = pytest.mark.anyio
 
 ECHO_PORT = 7
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 SERVE_ECHO = f"/bin/busybox nc -ll -p {ECHO_PORT} -e /bin/cat"
 
 
@@ -161,11 +162,14 @@ async def running(container: Container, slots: Slots) -> Slot:
 
 def dial(slot: Slot) -> socket.socket:
     """A connection to the echo server, which may not listen yet when the container has just begun."""
-    while True:
+
+    def connect() -> socket.socket:
         try:
             return socket.create_connection((slot.address, ECHO_PORT), timeout=PATIENCE_S)
-        except ConnectionRefusedError:
-            continue
+        except ConnectionRefusedError as error:
+            raise AssertionError("nobody listens yet") from error
+
+    return eventually(connect)
 
 
 def echoed(connection: socket.socket, payload: bytes) -> bytes:

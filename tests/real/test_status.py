@@ -35,8 +35,20 @@ def listening(sandbox: Sandbox, port: int) -> OpenPort:
     return eventually(look)
 
 
+def last_line(sandbox: Sandbox, part: str) -> tuple[str, ...]:
+    """What was printed last, once this is in its last line: a program listens before it says so."""
+
+    def look() -> tuple[str, ...]:
+        lines = next(sandbox.status.tail()).lines
+        assert lines and part in lines[-1], lines
+        return lines
+
+    return eventually(look)
+
+
 def same_moment(one: datetime, other: datetime) -> bool:
-    return abs(one - other) < timedelta(seconds=2)
+    """By clocks that are read one after the other, on a machine that may be busy in between."""
+    return abs(one - other) < timedelta(seconds=10)
 
 
 def test_a_fresh_sandbox_has_no_past_and_no_ports(sandbox: Sandbox) -> None:
@@ -58,8 +70,7 @@ def test_what_runs_is_the_same_before_and_after_a_sleep_and_in_a_fork(server: Se
     assert before.memory_bytes > 1_000_000
     (past,) = sandbox.status.history()
     assert (past.pid, past.ended_at) == (process.pid, None) and same_moment(past.started_at, before.started_at)
-    lines = next(sandbox.status.tail()).lines
-    assert "8123" in lines[-1]
+    lines = last_line(sandbox, "8123")
 
     sandbox.pause()
     sandbox.resume()
@@ -100,9 +111,13 @@ def test_looking_wakes_nobody(sandbox: Sandbox) -> None:
 def test_the_busy_one_is_named(sandbox: Sandbox) -> None:
     busy = sandbox.start(["/bin/sh", "-c", "while :; do :; done"])
     idle = sandbox.start(["/bin/sleep", "1000"])
-    rows = {process.pid: process for process in sandbox.status.processes()}
-    assert rows[busy.pid].cpu_percent > 20
-    assert math.isclose(rows[idle.pid].cpu_percent, 0, abs_tol=1)
+
+    def told_apart() -> None:
+        rows = {process.pid: process for process in sandbox.status.processes()}
+        assert rows[busy.pid].cpu_percent > 20
+        assert math.isclose(rows[idle.pid].cpu_percent, 0, abs_tol=1)
+
+    eventually(told_apart)  # a program's own start takes processor time too, and other sandboxes may have it all for a moment
     busy.signal("SIGKILL")
     idle.signal("SIGKILL")
 

@@ -16,10 +16,10 @@ import pytest
 from roost.client import Sandbox
 from roost.domain.address import plan_slot
 from tests.real import witness
-from tests.real.server import Server, bounded, said, sandbox_of
+from tests.real.server import Server, eventually, said, sandbox_of
 
 CYCLES = 25
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @dataclass(slots=True)
@@ -34,8 +34,7 @@ class Watched:
         """Nothing is lost since the last word."""
         assert state["faults"] == []
         assert state["file_is_whole"] and state["file_is_deleted"]
-        # Read one after the other while it counts on: they may be a few apart, but none can be behind for long.
-        assert state["count"] >= state["heard"] and abs(state["written"] - state["count"]) <= 10
+        assert state["written"] == state["count"] >= state["heard"]
         last = self.last or state
         assert (state["birth"], state["pid"], state["blob"]) == (last["birth"], last["pid"], last["blob"])
         assert state["count"] >= last["count"]
@@ -130,11 +129,12 @@ def test_it_falls_asleep_when_idle_and_wakes_on_a_request(server: Server) -> Non
     """Idle by its policy, while its witness counts: the share of a core that counts as idle is set above what that takes."""
     with watched(server, idle_s=1, idle_cpu_share=2.0) as it:
         it.ask_over_http()
-        with bounded(PATIENCE_S):
-            for event in server.roost.follow_events(after=0, sandbox=it.sandbox.id):
-                if event.kind == "sandbox.paused":
-                    break
-        assert it.sandbox.refresh().state == "paused"
+
+        def asleep() -> None:
+            assert it.sandbox.refresh().state == "paused"
+
+        eventually(asleep)  # perhaps not for the first time: on a slow machine it was idle between two words before
+        assert server.roost.events(sandbox=it.sandbox.id, kind="sandbox.paused")[-1].facts["why"] == "idle"
         it.ask_over_http()
 
 
@@ -195,7 +195,7 @@ while True:
 """
 CALLS = """import socket, sys
 for _ in range(int(sys.argv[1])):
-    with socket.create_connection(("127.0.0.1", 8000), timeout=10) as call:
+    with socket.create_connection(("127.0.0.1", 8000), timeout=30) as call:
         assert call.recv(1) == b"x" and call.recv(1) == b""
 """
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 PATIENCE_S = 60.0
 _RAW, _DESKTOP_SIZE = 0, -223
@@ -111,7 +112,9 @@ def opened(websocket_url: str) -> Iterator[Viewer]:
     port = urlsplit(websocket_url).port
     assert port is not None
     door = socket.create_connection(("127.0.0.1", port))
-    with connect(websocket_url, sock=door, subprotocols=["binary"], ping_interval=None, max_size=None) as websocket:  # pyright: ignore[reportArgumentType]
+    with connect(
+        websocket_url, sock=door, subprotocols=[Subprotocol("binary")], open_timeout=PATIENCE_S, ping_interval=None, max_size=None
+    ) as websocket:
         yield Viewer(websocket)
 
 

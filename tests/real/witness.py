@@ -36,14 +36,17 @@ class Witness:
         listener = socket.create_server(("127.0.0.1", 0))
         self.near = socket.create_connection(listener.getsockname())
         self.far = listener.accept()[0]
+        self.lines = socket.create_server(("0.0.0.0", LINE_PORT))
+        self.counting = threading.Lock()  # held from one whole count to the next: whoever looks sees no half of one
 
     def count_on(self) -> None:
         try:
             while True:
-                self.count += 1
-                number = NUMBER.pack(self.count)
-                self.file.write(number)
-                self.near.sendall(number)
+                with self.counting:
+                    self.count += 1
+                    number = NUMBER.pack(self.count)
+                    self.file.write(number)
+                    self.near.sendall(number)
                 time.sleep(PAUSE_S)
         except OSError as error:
             self.faults.append(f"counting stopped at {self.count}: {error}")
@@ -58,14 +61,16 @@ class Witness:
         self.faults.append("the loopback connection was closed")
 
     def state(self) -> bytes:
-        size = os.fstat(self.file.fileno()).st_size // NUMBER.size
+        with self.counting:
+            count, heard = self.count, self.heard
+            size = os.fstat(self.file.fileno()).st_size // NUMBER.size
         written = os.pread(self.file.fileno(), size * NUMBER.size, 0)
         is_whole = written == b"".join(map(NUMBER.pack, range(1, size + 1)))
         state = {
             "birth": self.birth,
             "pid": os.getpid(),
-            "count": self.count,
-            "heard": self.heard,
+            "count": count,
+            "heard": heard,
             "written": size,
             "file_is_whole": is_whole,
             "file_is_deleted": not os.path.exists("witness.file"),  # noqa: PTH110
@@ -75,9 +80,8 @@ class Witness:
         return json.dumps(state).encode()
 
     def answer_lines(self) -> None:
-        listener = socket.create_server(("0.0.0.0", LINE_PORT))
         while True:
-            connection, _ = listener.accept()
+            connection, _ = self.lines.accept()
             threading.Thread(target=self._answer_lines_of, args=(connection,), daemon=True).start()
 
     def _answer_lines_of(self, connection: socket.socket) -> None:

@@ -13,19 +13,25 @@ import pytest
 from roost.domain.team import key_digest
 from tests.real.server import Server, sandbox_of
 
+PATIENCE_S = 60.0
 PATHS = ("/v1/sandboxes", "/v1/snapshots", "/v1/templates", "/v1/events", "/v1/node", "/v1/keys")
 
 
 def ask(server: Server, method: str, path: str, key: str | None) -> httpx.Response:
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    return httpx.request(method, server.url + path, headers=headers, timeout=60, trust_env=False)
+    return httpx.request(method, server.url + path, headers=headers, timeout=PATIENCE_S, trust_env=False)
+
+
+def make_key(server: Server, name: str) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {server.key}"}
+    return httpx.post(f"{server.url}/v1/keys", json={"name": name}, headers=headers, timeout=PATIENCE_S, trust_env=False).json()
 
 
 @pytest.fixture
 def stranger(server: Server) -> str:
     """A key of another team, put into the store as the server itself would: there is one team per server until there are more."""
     secret = "e2b_" + uuid.uuid4().hex
-    with sqlite3.connect(server.home / "roost.db") as database:
+    with sqlite3.connect(server.home / "roost.db", timeout=PATIENCE_S) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(api_keys)")]
         row = dict(zip(columns, database.execute("SELECT * FROM api_keys LIMIT 1").fetchone(), strict=True))
         row |= {"id": f"k{uuid.uuid4().hex[:20]}", "team": "tstrangers", "digest": key_digest(secret)}
@@ -61,17 +67,16 @@ def test_another_teams_sandbox_does_not_exist(server: Server, stranger: str) -> 
 
 
 def test_a_revoked_key_opens_nothing(server: Server) -> None:
-    headers = {"Authorization": f"Bearer {server.key}"}
-    made = httpx.post(f"{server.url}/v1/keys", json={"name": "short-lived"}, headers=headers, trust_env=False).json()
+    made = make_key(server, "short-lived")
     assert ask(server, "GET", "/v1/sandboxes", made["secret"]).status_code == 200
     assert ask(server, "DELETE", f"/v1/keys/{made['id']}", server.key).status_code == 204
     assert ask(server, "GET", "/v1/sandboxes", made["secret"]).status_code == 401
 
 
 def test_keys_are_kept_as_digests(server: Server) -> None:
-    headers = {"Authorization": f"Bearer {server.key}"}
-    made = httpx.post(f"{server.url}/v1/keys", json={"name": "kept"}, headers=headers, trust_env=False).json()
-    stored = b"".join(path.read_bytes() for path in server.home.glob("roost.db*"))
+    made = make_key(server, "kept")
+    # The log first: what is in it moves into the database.
+    stored = b"".join(path.read_bytes() for path in sorted(server.home.glob("roost.db*"), reverse=True))
     for secret in (server.key, made["secret"]):
         assert key_digest(secret).encode() in stored
         assert secret.encode() not in stored and secret.removeprefix("e2b_").encode() not in stored

@@ -13,12 +13,13 @@ from roost.client import Sandbox
 from tests.real.server import Server, eventually
 
 HALF_TYPED = """<!doctype html>
-<html><head><meta charset="utf-8"><title>[]</title><style>
+<html><head><meta charset="utf-8"><title>not yet</title><style>
   body { margin: 0; background: #fdf6e3; } textarea { width: 90vw; height: 80vh; font: 28px monospace; border: 0; }
 </style></head><body><textarea autofocus></textarea><script>
   const field = document.querySelector('textarea');
   field.addEventListener('input', () => { document.title = '[' + field.value + ']'; });
   addEventListener('focus', () => field.focus());
+  document.title = '[]';
 </script></body></html>"""
 
 
@@ -39,8 +40,18 @@ class Agent:
     def titles(self) -> list[str]:
         return [window["title"] for window in self.ask("/desktop/windows")["windows"]]
 
+    def opens_a_terminal(self) -> None:
+        """Returns when it has the keyboard."""
+        self.act("/desktop/open", program="xfce4-terminal").raise_for_status()
+
+        def look() -> None:
+            windows = self.ask("/desktop/windows")["windows"]
+            assert any(window["focused"] and "terminal" in window["class"].lower() for window in windows), windows
+
+        eventually(look, within_s=60)
+
     def opens_a_page_with_a_text_field(self) -> None:
-        """Returns when Chromium shows it."""
+        """Returns when Chromium shows it and it listens."""
         self.sandbox.files.write("/home/user/page.html", HALF_TYPED)
         self.act("/desktop/open", url="file:///home/user/page.html").raise_for_status()
         self.sees("[]")
@@ -63,7 +74,11 @@ def agent_of(server: Server, sandbox: Sandbox) -> Iterator[Agent]:
 
 def ask(server: Server, sandbox: Sandbox, **question: Any) -> dict[str, Any]:
     answer = httpx.post(
-        f"{server.url}/v1/sandboxes/{sandbox.id}/questions", json=question, headers={"X-API-Key": server.key}, trust_env=False
+        f"{server.url}/v1/sandboxes/{sandbox.id}/questions",
+        json=question,
+        headers={"X-API-Key": server.key},
+        timeout=60,
+        trust_env=False,
     )
     assert answer.status_code == 201, answer.text
     return answer.json()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from roost.client import Sandbox
-from tests.real.server import Server, eventually, sandbox_of, serving
+from tests.real.server import MADE_WITHIN_S, Server, eventually, sandbox_of, serving
 from tests.web.browser import CHROMIUM, chromium, visit
 
 
@@ -56,7 +56,7 @@ def desktop_template(server: Server) -> str:
         assert "desktop" in {template.name for template in server.roost.templates()}, server.log_tail()
         return "desktop"
 
-    return eventually(look, within_s=180)
+    return eventually(look, MADE_WITHIN_S)
 
 
 @pytest.fixture

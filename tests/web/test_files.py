@@ -15,6 +15,8 @@ from playwright.sync_api import Download, FilePayload, Locator, Page, expect
 from roost.client import Sandbox
 from tests.real.server import Server, said, sandbox_of
 
+MANY_FILES_MS = 120_000
+
 
 @pytest.fixture(scope="module")
 def sandbox(server: Server) -> Iterator[Sandbox]:
@@ -114,7 +116,7 @@ def test_files_and_folders_are_dropped(page: Page, sandbox: Sandbox, folder: str
     open_folder(page, sandbox, folder)
     here = page.get_by_role("region", name=f"Folder {folder}")
     drop(page, here, site, tmp_path / "loose.txt")
-    expect(page.get_by_role("region", name="Uploads")).to_contain_text("124 uploaded")
+    expect(page.get_by_role("region", name="Uploads")).to_contain_text("124 uploaded", timeout=MANY_FILES_MS)
     assert sandbox.files.read(f"{folder}/loose.txt") == b"on its own"
     assert sandbox.files.read(f"{folder}/site/pages/żółć.html") == b"<h1>Deep</h1>"
     assert said(sandbox, f"ls {folder}/site/pages/old | wc -l; ls -d {folder}/site/empty").splitlines() == [
@@ -133,6 +135,7 @@ def test_files_and_folders_are_dropped(page: Page, sandbox: Sandbox, folder: str
     dialog = page.get_by_role("dialog", name="Replace site?")
     expect(dialog).to_contain_text("What a file holds now is lost, unless a snapshot has it")
     dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)  # As long as it is there, nothing can be dropped beside it.
     assert sandbox.files.read(f"{folder}/site/index.html") == b"<h1>Home</h1>"
     drop(page, here, site)
     page.get_by_role("dialog", name="Replace site?").get_by_role("button", name="Replace").click()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from roost.client import Sandbox
-from tests.real.server import Server, sandbox_of
+from tests.real.server import Server, eventually, sandbox_of
 from tests.real.test_edge import serve
 from tests.web.browser import visit
 from tests.web.test_accessibility import check
@@ -139,7 +139,12 @@ def test_another_sandboxs_page_cannot_use_what_a_link_opened(
                 how = {"method": method, "mode": "no-cors", "credentials": "include"}
                 page.evaluate("([target, how]) => fetch(target, how).then(() => undefined)", [target, how])
             assert answered.value.status == 403
-        cookies = [each.get("Cookie", "") for each in sent if each.get("Host") == host]
-        assert len(cookies) == 2 and all("roost_link=" in each for each in cookies), "else this would show nothing"
+        eventually(lambda: _came_with_cookies(page, sent, host))
         assert page.evaluate(_OPENS, target) is False
         assert page.goto(target).status == 200, "a person may go there"  # type: ignore[union-attr]
+
+
+def _came_with_cookies(page: Page, sent: list[dict[str, str]], host: str) -> None:
+    page.title()  # What the browser tells of its wire is heard while it is asked something.
+    cookies = [each.get("Cookie", "") for each in sent if each.get("Host") == host]
+    assert len(cookies) == 2 and all("roost_link=" in each for each in cookies), "else this would show nothing"

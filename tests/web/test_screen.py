@@ -75,7 +75,7 @@ def test_the_desktop_takes_the_size_of_the_window(page: Page, desktop: Sandbox, 
     fitted = eventually(lambda: _fits(page, agent))
     assert fitted != (before["width"], before["height"])
     page.set_viewport_size({"width": 1000, "height": 700})
-    assert eventually(lambda: _fits(page, agent)) != fitted
+    eventually(lambda: _is_not(_fits(page, agent), fitted))
     page.get_by_role("button", name="Hand back").click()
     expect(page.get_by_role("button", name="Match")).to_have_count(0)
     page.set_viewport_size({"width": 1280, "height": 860})
@@ -114,6 +114,10 @@ def _holds(agent: Agent, text: str) -> None:
 
 def _is(found: str, text: str) -> None:
     assert found == text
+
+
+def _is_not(found: tuple[int, int], size: tuple[int, int]) -> None:
+    assert found != size
 
 
 def _fits(page: Page, agent: Agent) -> tuple[int, int]:

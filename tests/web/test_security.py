@@ -44,7 +44,7 @@ def test_a_person_signs_in_and_out(server: Server, browser: Browser) -> None:
         page.goto("/")
         page.get_by_label("API key").fill("wrong")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("main")).to_contain_text("key")
+        expect(page.get_by_role("alert")).to_contain_text("key")
         expect(page.get_by_role("heading", name="Sign in to Mission Control")).to_be_visible()
         page.get_by_label("API key").fill(server.key)
         page.get_by_role("button", name="Sign in").click()

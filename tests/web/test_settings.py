@@ -24,7 +24,7 @@ def save(page: Page, form: Locator) -> None:
 
 def reached(sandbox: Sandbox) -> bool:
     """Whether a program inside gets an answer from a site outside. A refusal comes at once."""
-    asked = f"curl --silent --output /dev/null --write-out '%{{http_code}}' --max-time 5 http://{SITE}/ || true"
+    asked = f"curl --silent --output /dev/null --write-out '%{{http_code}}' --max-time 30 http://{SITE}/ || true"
     return said(sandbox, asked) == "200"
 
 
@@ -45,7 +45,7 @@ def test_name_metadata_and_sleep(page: Page, sandbox: Sandbox) -> None:
     sleep.get_by_label("Sleeps when idle for").fill("soon")
     expect(sleep).to_contain_text("A time like 90s")
     sleep.get_by_label("Sleeps when idle for").fill("90m")
-    sleep.get_by_label("Timeout", exact=True).fill("2h")
+    sleep.get_by_label("Timeout", exact=True).fill("150m")
     sleep.get_by_role("button", name="Kill").click()
     sleep.get_by_role("checkbox", name="A request to it wakes it").uncheck()
     save(page, sleep)
@@ -54,7 +54,7 @@ def test_name_metadata_and_sleep(page: Page, sandbox: Sandbox) -> None:
     record = sandbox.refresh()
     assert (record.name, record.metadata) == ("renamed", {"team": "red", "run": "7"})
     policy = record.raw["policy"]
-    assert (policy["idle_s"], policy["timeout_s"], policy["on_timeout"], policy["wake_on_traffic"]) == (5400, 7200, "kill", False)
+    assert (policy["idle_s"], policy["timeout_s"], policy["on_timeout"], policy["wake_on_traffic"]) == (5400, 9000, "kill", False)
 
     sleep.get_by_label("Timeout", exact=True).fill("")
     sleep.get_by_label("Sleeps when idle for").fill("1s")

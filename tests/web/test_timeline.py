@@ -35,8 +35,8 @@ def sandbox(server: Server) -> Iterator[Sandbox]:
 
 def test_snapshot_now_fork_and_roll_back(server: Server, page: Page, sandbox: Sandbox) -> None:
     sandbox.update(name="storied", metadata={"team": "red"})
-    said(sandbox, "echo first > story")
     sandbox.start("exec sleep 4711")
+    said(sandbox, "until pgrep -fx 'sleep 4711' >/dev/null; do sleep 0.05; done; echo first > story")
     page.goto(f"/app/sandboxes/{sandbox.id}/timeline")
     expect(rows(page, "Created")).to_contain_text("from base")
     page.get_by_role("button", name="Snapshot now").click()
@@ -52,6 +52,7 @@ def test_snapshot_now_fork_and_roll_back(server: Server, page: Page, sandbox: Sa
     expect(dialog).to_contain_text("storied is not changed")
     dialog.get_by_role("button", name="Fork").click()
     page.get_by_role("button", name="Open", exact=True).click()
+    expect(page).not_to_have_url(re.compile(sandbox.id))
     expect(page.get_by_role("heading", name="storied")).to_have_count(0)
     fork = server.roost.get(re.findall(r"sandboxes/(\w+)", page.url)[0])
     try:

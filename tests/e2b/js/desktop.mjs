@@ -19,8 +19,11 @@ async function eventually(check, seconds = 30) {
 step('create')
 const desktop = await Sandbox.create({ timeoutMs: 600_000 })
 try {
-  assert.deepEqual(await desktop.getScreenSize(), { width: 1024, height: 768 })
-  assert.deepEqual(await desktop.getCursorPosition(), { x: 512, y: 384 })
+  // The client waits for any screen to answer, and there is one before it has the size that was asked for.
+  await eventually(async () => {
+    assert.deepEqual(await desktop.getScreenSize(), { width: 1024, height: 768 })
+    assert.deepEqual(await desktop.getCursorPosition(), { x: 512, y: 384 })
+  })
 
   step('look')
   const png = Buffer.from(await desktop.screenshot())
@@ -34,11 +37,11 @@ try {
     assert(found.length > 0)
     return found
   })
-  assert.match(await desktop.getWindowTitle(window), /Mousepad/)
+  await eventually(async () => assert.match(await desktop.getWindowTitle(window), /Mousepad/))
 
   step('use')
   await desktop.commands.run(`xdotool windowactivate --sync ${window}`)
-  assert.equal(await desktop.getCurrentWindowId(), window)
+  await eventually(async () => assert.equal(await desktop.getCurrentWindowId(), window))
   await desktop.write('from JavaScript')
   await desktop.press(['ctrl', 'a'])
   await desktop.press(['ctrl', 'c'])
@@ -65,7 +68,16 @@ try {
     return answer.status === 204 ? undefined : await answer.json()
   }
   const { token } = await roost(`sandboxes/${desktop.sandboxId}/links`, { mode: 'control', label: 'anna' })
+  // Who is before no screen drives for ten seconds only.
+  const screen = new WebSocket(`${process.env.E2B_API_URL.replace('http', 'ws')}/desktop/rfb?link=${token}`, {
+    protocols: ['binary'],
+    headers: { 'E2b-Sandbox-Id': desktop.sandboxId, 'E2b-Sandbox-Port': '49983' },
+  })
+  await new Promise((opened, failed) => Object.assign(screen, { onopen: opened, onerror: failed }))
+  const hands = (folder) =>
+    eventually(async () => assert((await desktop.commands.run('readlink /run/roost/hands')).stdout.trim().endsWith(folder)))
   const { since } = await roost('driver/take', { token })
+  await hands('person-drives')
   for (const attempt of [
     () => desktop.moveMouse(1, 1),
     () => desktop.leftClick(),
@@ -80,6 +92,8 @@ try {
   }
   assert.deepEqual(await desktop.getCursorPosition(), { x: 260, y: 130 })
   await roost('driver/give', { token })
+  await hands('agent-drives')
+  screen.close()
   await desktop.moveMouse(201, 101)
   assert.deepEqual(await desktop.getCursorPosition(), { x: 201, y: 101 })
 

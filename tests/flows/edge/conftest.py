@@ -29,7 +29,7 @@ from roost.testing.routes import FakeRoutes
 
 DOMAIN = "roost.localhost"
 TOKEN = "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"
-PATIENCE_S = 20.0  # how long a test waits for what must happen; never how long it takes
+PATIENCE_S = 60.0  # how long a test waits for what must happen; never how long it takes
 
 Service = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -255,7 +255,7 @@ async def make_world(limits: Limits) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    async with make_world(Limits(linger_s=0.2, shutdown_grace_s=0.05)) as world:
+    async with make_world(Limits(linger_s=0.2, shutdown_grace_s=0.05, idle_upstream_s=PATIENCE_S)) as world:
         yield world
 
 

@@ -287,11 +287,13 @@ async def test_broken_chunks_are_cut_off(world: Any) -> None:
 
 
 async def test_heads_that_are_too_long_or_too_slow(worlds: Any) -> None:
-    async with worlds(Limits(head_timeout_s=0.05, idle_timeout_s=0.05, linger_s=0.05)) as world:
+    async with worlds(Limits(linger_s=0.05)) as world:
         long = b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70_000
         assert (await ask(world, long)).startswith(b"HTTP/1.1 431 ")
         assert (await ask(world, long + b"\r\n\r\n")).startswith(b"HTTP/1.1 431 ")
+    async with worlds(Limits(head_timeout_s=0.05, linger_s=0.05)) as world:
         assert (await ask(world, b"GET / HTTP/1.1\r\nHost:")).startswith(b"HTTP/1.1 408 ")
+    async with worlds(Limits(idle_timeout_s=0.05)) as world:
         assert await ask(world, b"") == b""
         assert await ask(world, b"\r\n\r\n") == b""
 

@@ -11,6 +11,8 @@ import httpx
 import pytest
 import websockets
 
+from roost.edge.limits import Limits
+
 pytestmark = pytest.mark.anyio
 
 
@@ -154,15 +156,16 @@ async def test_an_answer_before_the_requests_end(world: Any) -> None:
         assert (await reader.readline()) == b"HTTP/1.1 200 OK\r\n"
 
 
-async def test_an_answer_before_the_requests_end_and_a_close(world: Any) -> None:
+async def test_an_answer_before_the_requests_end_and_a_close(worlds: Any) -> None:
     """The service answers and hangs up: the client gets the answer, not a reset."""
-    sandbox = world.sandbox()
-    port = await sandbox.serve(spoken(b"HTTP/1.1 413 Too Big\r\nContent-Length: 3\r\n\r\nbig", then_close=True))
-    head = f"POST / HTTP/1.1\r\nHost: {world.host(sandbox, port)}\r\nContent-Length: 100000000\r\n\r\n".encode()
-    async with world.raw() as (reader, writer):
-        writer.write(head + b"x" * 300_000)
-        with anyio.fail_after(20):
-            assert (await reader.read()).endswith(b"big")
+    async with worlds(Limits(linger_s=30)) as world:
+        sandbox = world.sandbox()
+        port = await sandbox.serve(spoken(b"HTTP/1.1 413 Too Big\r\nContent-Length: 3\r\n\r\nbig", then_close=True))
+        head = f"POST / HTTP/1.1\r\nHost: {world.host(sandbox, port)}\r\nContent-Length: 100000000\r\n\r\n".encode()
+        async with world.raw() as (reader, writer):
+            writer.write(head + b"x" * 300_000)
+            with anyio.fail_after(20):
+                assert (await reader.read()).endswith(b"big")
 
 
 async def test_websocket(world: Any) -> None:

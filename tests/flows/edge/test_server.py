@@ -35,9 +35,9 @@ async def api(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def running_server() -> AsyncIterator[tuple[uvicorn.Server, int, asyncio.Event]]:
+async def running_server(grace_s: float = 0.05) -> AsyncIterator[tuple[uvicorn.Server, int, asyncio.Event]]:
     routes, clock = FakeRoutes(), ManualClock()
-    edge = Edge(routes, TrafficLedger(clock), clock, "roost.localhost", Limits(shutdown_grace_s=0.05))
+    edge = Edge(routes, TrafficLedger(clock), clock, "roost.localhost", Limits(shutdown_grace_s=grace_s))
     routes.place(Route(SANDBOX, TeamId("t"), 1, "127.0.0.1", "token", True))
     config = uvicorn.Config(api, http=protocol_factory(edge), log_config=None, lifespan="off")
     server, stopped = uvicorn.Server(config), asyncio.Event()
@@ -47,7 +47,7 @@ async def running_server() -> AsyncIterator[tuple[uvicorn.Server, int, asyncio.E
         await server.serve(sockets=[listener])
         stopped.set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(edge.run)
             tasks.start_soon(serve)
@@ -110,7 +110,7 @@ async def test_an_answer_under_way_is_finished_when_the_server_stops() -> None:
 
     upstream = await asyncio.start_server(service, "127.0.0.1", 0)
     port = upstream.sockets[0].getsockname()[1]
-    async with running_server() as (server, edge_port, _):
+    async with running_server(grace_s=30) as (server, edge_port, _):
         request = f"GET / HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: {SANDBOX}\r\nE2b-Sandbox-Port: {port}\r\n\r\n"
         reader, writer = await connected(edge_port, request)
         await reader.readuntil(b"half")

@@ -10,7 +10,8 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,14 @@ def read_to_end(wire: socket.socket) -> bytes:
 
 def b64(content: bytes) -> str:
     return base64.b64encode(content).decode()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """For what nobody tells of."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)
 
 
 def wait_gone(pid: int) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from .guest import STREAM, Guest, envelope
 
+ON_ONE_AGENT = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -107,7 +108,7 @@ def test_malformed_chunks(guest: Guest, body: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 400") and b"Connection: close" in answer
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ON_ONE_AGENT
 @given(st.binary(max_size=400), st.sampled_from([b"", b"GET ", b"POST /process.Process/Start HTTP/1.1\r\n", HEALTH]))
 def test_no_bytes_whatever_upset_the_server(guest: Guest, noise: bytes, prefix: bytes) -> None:
     answer = guest.raw(prefix + noise)
@@ -116,7 +117,7 @@ def test_no_bytes_whatever_upset_the_server(guest: Guest, noise: bytes, prefix: 
     assert guest.http.get("/health").status_code == 204
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ON_ONE_AGENT
 @given(
     st.sampled_from(["process.Process/Start", "process.Process/Connect", "process.Process/StreamInput"]),
     st.one_of(
@@ -139,7 +140,7 @@ def test_no_envelope_whatever_upsets_the_server(guest: Guest, method: str, body:
     assert end >= 0 and b'"code":"internal"' not in answer.content and b'"code":"unknown"' not in answer.content
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ON_ONE_AGENT
 @given(
     st.sampled_from(
         [

@@ -153,7 +153,7 @@ def test_list_shows_what_runs(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_the_deadline_kills_the_whole_tree(guest: Guest) -> None:
-    with guest.start("/bin/sh", "-c", "sleep 1000 & echo $!; wait", headers={"Connect-Timeout-Ms": "300"}) as events:
+    with guest.start("/bin/sh", "-c", "sleep 1000 & echo $!; wait", headers={"Connect-Timeout-Ms": "5000"}) as events:
         child = int(events.read_until(b"\n"))
         with pytest.raises(RpcFailure, match="deadline_exceeded"):
             events.finish()

@@ -111,7 +111,7 @@ def test_output_is_drained_with_nobody_listening(guest: Guest) -> None:
 
 
 def test_a_reader_that_never_reads_is_dropped_and_the_process_goes_on() -> None:
-    guest = Guest("--trust-local", "--stall-s", "0.2")
+    guest = Guest("--trust-local", "--stall-s", "5")  # longer than who does read is ever held up
     try:
         body = envelope({"process": {"cmd": "/bin/sh", "args": ["-c", "head -c 60000000 /dev/zero"]}, "tag": "big"})
         with socket.socket() as wire:

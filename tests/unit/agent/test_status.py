@@ -13,9 +13,9 @@ import pytest
 
 import roost_agent
 
-from .guest import Guest
+from .guest import Guest, wait_until
 
-READS = "echo one; echo two; echo three; read line; echo $line"
+READS = "printf 'one\\ntwo\\nthree\\n'; read line; echo $line"
 SPIN = ("/bin/sh", "-c", "while :; do :; done")
 
 
@@ -53,6 +53,11 @@ def processes(guest: Guest) -> dict[int, dict[str, Any]]:
     return {row["pid"]: row for row in guest.http.get("/processes").json()["processes"]}
 
 
+def command_of(pid: int) -> str:
+    with open(f"/proc/{pid}/cmdline") as file:
+        return file.read().rstrip("\0").replace("\0", " ")
+
+
 def moment(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
@@ -64,6 +69,7 @@ def seconds_ago(text: str) -> float:
 def test_processes_are_told_with_who_started_them(guest: Guest) -> None:
     with guest.start("/bin/sh", "-c", "sleep 1000 & echo $!; wait", tag="mine") as events:
         child = int(events.read_until(b"\n"))
+        wait_until(lambda: command_of(child) == "sleep 1000")  # Its number is told before it has become what it is to be.
         found = processes(guest)
         row = found[events.pid]
         assert set(row) == {
@@ -83,10 +89,10 @@ def test_processes_are_told_with_who_started_them(guest: Guest) -> None:
 def test_the_busy_are_told_from_the_idle_by_the_first_answer(fresh_agent: Guest) -> None:
     with fresh_agent.start(*SPIN) as busy, fresh_agent.start("/bin/sleep", "1000") as idle:
         found = processes(fresh_agent)
-        assert found[busy.pid]["cpu_percent"] > 5
+        assert found[busy.pid]["cpu_percent"] > 0  # How much of it, others on this machine have a say in.
         assert found[idle.pid]["cpu_percent"] == 0
         again = processes(fresh_agent)  # At once: measured over the same stretch of time and some more, not over nothing.
-        assert again[busy.pid]["cpu_percent"] > 5
+        assert again[busy.pid]["cpu_percent"] > 0
         kill(fresh_agent, busy.pid)
         kill(fresh_agent, idle.pid)
 
@@ -192,8 +198,11 @@ def test_tail_sends_the_newest_and_skips_what_came_between(fresh_agent: Guest) -
     with fresh_agent.start("/bin/sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; done") as events:
         events.read_until(b"1000\n")
         with tail(fresh_agent, lines=1) as shown:
-            first, second = int(next(shown)["lines"][0]), int(next(shown)["lines"][0])
-        assert first >= 1000 and second > first + 50
+            seen = [int(next(shown)["lines"][0])]
+            while len(seen) < 2 or seen[-1] <= seen[-2] + 50:  # It may have had no turn for a while.
+                seen.append(int(next(shown)["lines"][0]))
+                assert seen[-1] > seen[-2] and len(seen) < 20
+        assert seen[0] >= 1000
         kill(fresh_agent, events.pid)
 
 
@@ -220,5 +229,5 @@ def test_tail_ends_with_its_listener(fresh_agent: Guest) -> None:
         wire.shutdown(socket.SHUT_WR)
         while wire.recv(65536):
             pass
-    assert len(os.listdir(descriptors)) <= before
+    wait_until(lambda: len(os.listdir(descriptors)) <= before)
     assert fresh_agent.http.head("/tail").status_code == 200

@@ -29,6 +29,10 @@ from roost.cli.main import run
 
 from ..api.house import House, open_house
 
+# What lies unread in the router's socket when it cuts a connection is lost to everybody: little, so that this is about client and
+# agent, however long the router is kept waiting.
+_LITTLE = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)]
+
 
 @dataclass
 class Router:
@@ -66,7 +70,9 @@ class Router:
         url = f"{self.agent_url}{scope['path']}?{scope['query_string'].decode()}"
         sent = 0
         async with (
-            httpx.AsyncClient(timeout=None, trust_env=False) as client,
+            httpx.AsyncClient(
+                timeout=None, trust_env=False, transport=httpx.AsyncHTTPTransport(socket_options=_LITTLE)
+            ) as client,
             client.stream(scope["method"], url, headers=kept, content=body()) as answer,
         ):
             raw = [(k, v) for k, v in answer.headers.raw if k.lower() not in (b"transfer-encoding", b"connection")]
@@ -136,7 +142,7 @@ def running_agent(*options: str) -> Iterator[str]:
             assert word == b"listening"
             url = f"http://127.0.0.1:{int(port)}"
             init = {"defaultUser": getpass.getuser(), "envVars": {}, "accessToken": ""}
-            httpx.post(f"{url}/init", json=init, trust_env=False).raise_for_status()
+            httpx.post(f"{url}/init", json=init, timeout=60, trust_env=False).raise_for_status()
             yield url
         finally:
             process.terminate()
@@ -163,7 +169,7 @@ def running_server(workdir: Path) -> Iterator[Server]:
 
         thread = threading.Thread(target=anyio.run, args=(serve,), name="server")
         thread.start()
-        is_ready.wait(30)
+        assert is_ready.wait(120)
         try:
             yield Server(
                 f"http://127.0.0.1:{port}",

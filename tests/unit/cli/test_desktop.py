@@ -11,9 +11,9 @@ from .server import Server
 @pytest.fixture
 def screenless(server: Server) -> Iterator[Server]:
     """Its sandboxes have no screen, whatever the machine has that the tests run on."""
-    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {"DISPLAY": ":29998"}}, trust_env=False)
+    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {"DISPLAY": ":29998"}}, timeout=60, trust_env=False)
     yield server
-    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {}}, trust_env=False)
+    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {}}, timeout=60, trust_env=False)
 
 
 @pytest.mark.parametrize(

