@@ -34,6 +34,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   vi.unstubAllGlobals();
   server.closeAllConnections();
   await new Promise((closed) => server.close(closed));
@@ -82,9 +83,12 @@ describe("the live stream", () => {
   it("has why it is awake asked again when a sandbox has arrived somewhere, not on its way", () => {
     const moves = (state: State) => put(client, [{ type: "sandbox", sandbox: { id: "a", state } as Sandbox }]);
     client.setQueryData(keys.activity("a"), { awake: false });
+    vi.useFakeTimers();
     moves("resuming");
+    vi.runAllTimers();
     expect(client.getQueryState(keys.activity("a"))?.isInvalidated).toBe(false);
     moves("running");
+    vi.runAllTimers();
     expect(client.getQueryState(keys.activity("a"))?.isInvalidated).toBe(true);
   });
 

@@ -12,6 +12,7 @@ export type LiveStatus = "connecting" | "live" | "lost";
 export type EventPages = InfiniteData<{ events: Event[] }, number | undefined>;
 
 const BATCH_MS = 60;
+const ASK_AFTER_MS = 300;
 const SILENT_MS = 45_000; // the server says something every 15 s, if only that it is there
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -95,7 +96,7 @@ export function put(client: QueryClient, batch: readonly LiveMessage[]): void {
   for (const message of batch) {
     if (message.type === "sandbox") {
       client.setQueryData(keys.sandbox(message.sandbox.id), (known: unknown) => known && message.sandbox);
-      // Between two states there is nothing to ask yet, and asking would be in the way of what is waited for.
+      // Between two states there is nothing to ask yet.
       if (!STATES[message.sandbox.state].moving) touched.add(message.sandbox.id);
     } else if (message.type === "pulse") {
       stale.add("node");
@@ -107,8 +108,9 @@ export function put(client: QueryClient, batch: readonly LiveMessage[]): void {
   }
   if (events.length > 0) putEvents(client, events);
   for (const name of stale) void client.invalidateQueries({ queryKey: [name] });
-  // Why it is awake is told to those who ask: only cards on the screen do.
-  for (const id of touched) void client.invalidateQueries({ queryKey: keys.activity(id) });
+  // Why it is awake is told to those who ask: only cards on the screen do. Not at once: what somebody waits for comes first.
+  const ask = () => touched.forEach((id) => void client.invalidateQueries({ queryKey: keys.activity(id) }));
+  if (touched.size > 0) setTimeout(ask, ASK_AFTER_MS);
 }
 
 function putEvents(client: QueryClient, events: readonly Event[]): void {

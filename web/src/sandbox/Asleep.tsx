@@ -15,7 +15,7 @@ interface AsleepProps {
 
 /** Stands where something would be that only a waking sandbox can show. Looking never wakes it: the button does. */
 export function Asleep({ sandbox, verb = "Wake it", onWake, onFailed, children }: AsleepProps) {
-  const wake = useWake(sandbox, onFailed);
+  const { wake } = useWake(sandbox, onFailed);
   const waking = useIsWaking(sandbox);
   if (waking || !isAsleep(sandbox)) {
     return (
@@ -28,7 +28,7 @@ export function Asleep({ sandbox, verb = "Wake it", onWake, onFailed, children }
     <EmptyState
       icon="moon"
       title="Asleep"
-      action={<Button look="primary" icon="sun" onClick={() => (onWake?.(), wake.mutate())}>{verb}</Button>}
+      action={<Button look="primary" icon="sun" onClick={() => (wake(), onWake?.())}>{verb}</Button>}
     >
       {children && <p>{children}</p>}
     </EmptyState>

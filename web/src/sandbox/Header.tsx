@@ -17,7 +17,7 @@ type Asking = "snapshot" | "fork" | "kill" | null;
 export function Header({ sandbox }: { sandbox: Sandbox }) {
   const [asking, setAsking] = useState<Asking>(null);
   const pause = usePause(sandbox);
-  const wake = useWake(sandbox);
+  const waking = useWake(sandbox);
   const state = STATES[sandbox.state];
   const done = (): void => setAsking(null);
   const more: MenuEntry[] = [
@@ -44,7 +44,7 @@ export function Header({ sandbox }: { sandbox: Sandbox }) {
       {!isOver(sandbox) && (
         <div className="sandbox-actions">
           {isAsleep(sandbox) || sandbox.state === "resuming" ? (
-            <Button look="primary" icon="sun" busy={wake.isPending || sandbox.state === "resuming"} onClick={() => wake.mutate()}>Wake</Button>
+            <Button look="primary" icon="sun" busy={waking.isPending || sandbox.state === "resuming"} onClick={waking.wake}>Wake</Button>
           ) : (
             <Button icon="moon" busy={pause.isPending || sandbox.state === "pausing"} disabled={!isAwake(sandbox)} onClick={() => pause.mutate()}>Pause</Button>
           )}
