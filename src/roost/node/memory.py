@@ -27,6 +27,8 @@ from roost.node.meter import CGROUPS
 from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
+MOST_LOANS = 16  # at once: what is greedy may eat a loan before the engine has stopped it, and an engine that waits stops nothing
+_LENDS_ON_AFTER_S = 0.02
 _RELIEF_LIMIT_S = 2.0
 _FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
 _IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
@@ -72,7 +74,7 @@ class MemoryGuard:
         agent: then the kernel may have its way."""
         self._alarm.lend()
         while True:
-            victim = await self._kill_largest()
+            victim = await self._kill_largest_on_credit()
             if victim is None:
                 return False
             log.warning(
@@ -85,6 +87,28 @@ class MemoryGuard:
                 while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
                     await anyio.sleep(0.02)
                 return True
+
+    async def _kill_largest_on_credit(self) -> GuestProcess | None:
+        victim: GuestProcess | None = None
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._lend_on)
+            try:
+                victim = await self._kill_largest()
+            except (RoostError, OSError) as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return victim
+
+    async def _lend_on(self) -> None:
+        with contextlib.suppress(OSError):  # the container is gone
+            for _ in range(MOST_LOANS - 1):
+                await anyio.sleep(_LENDS_ON_AFTER_S)
+                while not self._alarm.is_out():  # noqa: ASYNC110  it is told once, and may be over before somebody looks
+                    await anyio.sleep(_LENDS_ON_AFTER_S)
+                self._alarm.lend()
 
     async def _kill_largest(self) -> GuestProcess | None:
         hold = Hold(self._stillness)
@@ -115,18 +139,21 @@ class SplitAlarm:
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._lent_bytes = 0
 
     def is_out(self) -> bool:
         return "under_oom 1" in (self._folder / "memory.oom_control").read_text()
 
     def lend(self) -> None:
-        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + LOAN_BYTES))
+        self._lent_bytes += LOAN_BYTES
+        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + self._lent_bytes))
 
     def take_back(self) -> bool:
         try:
             (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes))
         except OSError:
             return False  # more than that is in use still
+        self._lent_bytes = 0
         return True
 
     def give_up(self) -> None:
@@ -157,6 +184,7 @@ class UnifiedAlarm:
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._lent_bytes = 0
 
     def is_out(self) -> bool:
         figures = dict(line.split() for line in (self._folder / "memory.stat").read_text().splitlines())
@@ -164,12 +192,16 @@ class UnifiedAlarm:
         return held >= self._limit_bytes * _FULL_SHARE
 
     def lend(self) -> None:
+        self._lent_bytes += LOAN_BYTES
+        (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES + self._lent_bytes))
         (self._folder / "memory.high").write_text("max")
 
     def take_back(self) -> bool:
         if self.is_out():
             return False
+        self._lent_bytes = 0
         (self._folder / "memory.high").write_text(str(self._limit_bytes))
+        (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES))
         return True
 
     def give_up(self) -> None:

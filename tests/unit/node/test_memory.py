@@ -151,3 +151,37 @@ async def test_a_cancelled_caller_still_lets_go(tmp_path: Path) -> None:
         scope.cancel()
         await hold.let_go()
     assert not guest.frozen
+
+
+class Greedy(Guest):
+    """Eats the first loans before the engine gets to stop it."""
+
+    def __init__(self, loans: int) -> None:
+        super().__init__(300)
+        self.loans = loans
+        self.is_stopped = anyio.Event()
+
+    async def freeze(self, container: str) -> None:
+        await self.is_stopped.wait()
+        await super().freeze(container)
+
+
+class Purse(Bell):
+    def lend(self) -> None:
+        super().lend()
+        assert isinstance(self._guest, Greedy)
+        self._guest.loans -= 1
+        if self._guest.loans == 0:
+            self._guest.is_stopped.set()
+
+
+async def test_an_engine_that_waits_for_memory_itself_is_lent_more(tmp_path: Path) -> None:
+    guest = Greedy(loans=3)
+    bell = Purse(guest, 100)
+    stillness = await started(guest, tmp_path)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, bell, stillness).run)
+        with anyio.fail_after(60):
+            await bell.relieved.wait()
+        tasks.cancel_scope.cancel()
+    assert not bell.lent and not guest.frozen
