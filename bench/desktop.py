@@ -22,10 +22,13 @@ PICTURE = {"format": "jpeg", "quality": 80}
 PICTURE_S = 0.120  # the highest p50 of a picture of the whole screen
 WAKE = "Wake and watch"
 
-# Clicks, and looks whether something of the desktop is painted, by one column and one row: at every frame once the screen has a
-# size, rarely before, since the browser has to share this machine's processors with what it waits for. Seconds.
+# Clicks, and looks whether something of the desktop is painted, by one column and one row, with nothing over it: at every frame
+# once the screen has a size, rarely before, since the browser has to share this machine's processors with what it waits for.
+# Seconds.
 _WAKE_AND_LOOK = """(name) => new Promise((seen) => {
   const isPainted = (canvas) => {
+    const { x, y } = canvas.getBoundingClientRect();
+    if (document.elementFromPoint(x + 9, y + 9) !== canvas) return false;
     const pen = canvas.getContext('2d'), { width, height } = canvas;
     const column = pen.getImageData(width / 2, 0, 1, height).data, row = pen.getImageData(0, height / 2, width, 1).data;
     const shades = [...column, ...row].filter((_, at) => at % 4 === 1);

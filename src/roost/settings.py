@@ -81,7 +81,7 @@ class Settings(BaseSettings):
     home: Folder = Field(default=DEFAULT_HOME, description="everything this Roost owns: database, key, engines, volume")
     cache: Folder = Field(
         default=DEFAULT_CACHE,
-        description="what any home may share: engines, interpreter, root filesystems; these go a month after their last use",
+        description="what any home may share: engines, interpreter, root filesystems; one unused for a month goes for a newer",
     )
     instance: str = Field(
         default_factory=lambda validated: instance_of(validated["home"]) if "home" in validated else "",

@@ -24,11 +24,12 @@ from roost.contracts.runtime import GuestProcess, Runtime
 from roost.domain.errors import RoostError
 from roost.domain.sandbox import Size
 from roost.node.meter import CGROUPS
+from roost.node.steps import both
 from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
-MOST_LOANS = 16  # at once: what is greedy may eat a loan before the engine has stopped it, and an engine that waits stops nothing
-_LENDS_ON_AFTER_S = 0.02
+MOST_LOANS = 16
+_LOOKS_EVERY_S = 0.02
 _RELIEF_LIMIT_S = 2.0
 _FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
 _IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
@@ -40,7 +41,7 @@ class Alarm(Protocol):
     """Rings when a container is out of memory."""
 
     def is_out(self) -> bool: ...
-    def lend(self) -> None: ...
+    def lend(self, more_bytes: int) -> None: ...
     def take_back(self) -> bool: ...
     def give_up(self) -> None: ...
     def listen(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]: ...
@@ -54,6 +55,7 @@ class MemoryGuard:
         self._container = container
         self._alarm = alarm
         self._stillness = stillness
+        self._loans = 0
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
@@ -72,9 +74,10 @@ class MemoryGuard:
     async def _relieve(self) -> bool:
         """Processes are killed, the largest first, until the loan could be taken back. False when there is none left but the
         agent: then the kernel may have its way."""
-        self._alarm.lend()
+        self._lend()
         while True:
-            victim = await self._kill_largest_on_credit()
+            killed = anyio.Event()
+            victim, _ = await both(self._kill_largest(killed), self._lend_until(killed))
             if victim is None:
                 return False
             log.warning(
@@ -85,32 +88,25 @@ class MemoryGuard:
             )
             with anyio.move_on_after(_RELIEF_LIMIT_S):
                 while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
-                    await anyio.sleep(0.02)
+                    await anyio.sleep(_LOOKS_EVERY_S)
+                self._loans = 0
                 return True
 
-    async def _kill_largest_on_credit(self) -> GuestProcess | None:
-        victim: GuestProcess | None = None
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._lend_on)
-            try:
-                victim = await self._kill_largest()
-            except (RoostError, OSError) as error:
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        return victim
+    async def _lend_until(self, done: anyio.Event) -> None:
+        """What is greedy may eat a loan before the engine has stopped it, and an engine that waits for memory stops nothing."""
+        while True:
+            with anyio.move_on_after(_LOOKS_EVERY_S):
+                await done.wait()
+                return
+            if self._alarm.is_out():
+                self._lend()
 
-    async def _lend_on(self) -> None:
-        with contextlib.suppress(OSError):  # the container is gone
-            for _ in range(MOST_LOANS - 1):
-                await anyio.sleep(_LENDS_ON_AFTER_S)
-                while not self._alarm.is_out():  # noqa: ASYNC110  it is told once, and may be over before somebody looks
-                    await anyio.sleep(_LENDS_ON_AFTER_S)
-                self._alarm.lend()
+    def _lend(self) -> None:
+        if self._loans < MOST_LOANS:
+            self._loans += 1
+            self._alarm.lend(self._loans * LOAN_BYTES)
 
-    async def _kill_largest(self) -> GuestProcess | None:
+    async def _kill_largest(self, killed: anyio.Event) -> GuestProcess | None:
         hold = Hold(self._stillness)
         try:
             await hold.take()
@@ -120,6 +116,7 @@ class MemoryGuard:
                 await self._runtime.signal(self._container, victim.pid, signal.SIGKILL)
             return victim
         finally:
+            killed.set()
             await hold.let_go()  # shielded: whatever ends the guard, the guest must not stay frozen
 
 
@@ -139,21 +136,18 @@ class SplitAlarm:
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
-        self._lent_bytes = 0
 
     def is_out(self) -> bool:
         return "under_oom 1" in (self._folder / "memory.oom_control").read_text()
 
-    def lend(self) -> None:
-        self._lent_bytes += LOAN_BYTES
-        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + self._lent_bytes))
+    def lend(self, more_bytes: int) -> None:
+        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + more_bytes))
 
     def take_back(self) -> bool:
         try:
             (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes))
         except OSError:
             return False  # more than that is in use still
-        self._lent_bytes = 0
         return True
 
     def give_up(self) -> None:
@@ -184,22 +178,19 @@ class UnifiedAlarm:
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
-        self._lent_bytes = 0
 
     def is_out(self) -> bool:
         figures = dict(line.split() for line in (self._folder / "memory.stat").read_text().splitlines())
         held = int(figures.get("anon", 0)) + int(figures.get("shmem", 0))
         return held >= self._limit_bytes * _FULL_SHARE
 
-    def lend(self) -> None:
-        self._lent_bytes += LOAN_BYTES
-        (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES + self._lent_bytes))
+    def lend(self, more_bytes: int) -> None:
+        (self._folder / "memory.max").write_text(str(self._limit_bytes + more_bytes))
         (self._folder / "memory.high").write_text("max")
 
     def take_back(self) -> bool:
         if self.is_out():
             return False
-        self._lent_bytes = 0
         (self._folder / "memory.high").write_text(str(self._limit_bytes))
         (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES))
         return True

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from roost.contracts.runtime import GuestProcess
-from roost.node.memory import MemoryGuard
+from roost.node.memory import LOAN_BYTES, MOST_LOANS, MemoryGuard
 from roost.node.stillness import Hold, Stillness
 from roost.testing.runtime import FakeRuntime
 
@@ -61,7 +61,7 @@ class Bell:
     def is_out(self) -> bool:
         return sum(self._guest.alive.values()) > self._limit and not self.gave_up.is_set()
 
-    def lend(self) -> None:
+    def lend(self, more_bytes: int) -> None:
         self.lent = True
 
     def take_back(self) -> bool:
@@ -154,11 +154,11 @@ async def test_a_cancelled_caller_still_lets_go(tmp_path: Path) -> None:
 
 
 class Greedy(Guest):
-    """Eats the first loans before the engine gets to stop it."""
+    """Eats what is lent before the engine gets to stop it, up to so much."""
 
-    def __init__(self, loans: int) -> None:
+    def __init__(self, eats_bytes: int) -> None:
         super().__init__(300)
-        self.loans = loans
+        self.eats_bytes = eats_bytes
         self.is_stopped = anyio.Event()
 
     async def freeze(self, container: str) -> None:
@@ -167,16 +167,21 @@ class Greedy(Guest):
 
 
 class Purse(Bell):
-    def lend(self) -> None:
-        super().lend()
-        assert isinstance(self._guest, Greedy)
-        self._guest.loans -= 1
-        if self._guest.loans == 0:
-            self._guest.is_stopped.set()
+    def __init__(self, guest: Greedy, limit_mb: int) -> None:
+        super().__init__(guest, limit_mb)
+        self._greedy = guest
+        self.loans: list[int] = []
+
+    def lend(self, more_bytes: int) -> None:
+        super().lend(more_bytes)
+        self.loans.append(more_bytes)
+        if more_bytes > self._greedy.eats_bytes or len(self.loans) == MOST_LOANS:
+            self._greedy.is_stopped.set()
 
 
-async def test_an_engine_that_waits_for_memory_itself_is_lent_more(tmp_path: Path) -> None:
-    guest = Greedy(loans=3)
+@pytest.mark.parametrize(("eats", "loans"), [(0, 1), (2, 3), (100, MOST_LOANS)])
+async def test_an_engine_that_waits_for_memory_itself_is_lent_more_within_bounds(tmp_path: Path, eats: int, loans: int) -> None:
+    guest = Greedy(eats * LOAN_BYTES)
     bell = Purse(guest, 100)
     stillness = await started(guest, tmp_path)
     async with anyio.create_task_group() as tasks:
@@ -184,4 +189,6 @@ async def test_an_engine_that_waits_for_memory_itself_is_lent_more(tmp_path: Pat
         with anyio.fail_after(60):
             await bell.relieved.wait()
         tasks.cancel_scope.cancel()
+    assert bell.loans[:loans] == [LOAN_BYTES * count for count in range(1, loans + 1)]
+    assert len(bell.loans) <= MOST_LOANS
     assert not bell.lent and not guest.frozen

@@ -26,8 +26,7 @@ export const killSandbox = (ref: string, keep = true) =>
 export const undeleteSandbox = (id: string) => request<Sandbox>("POST", `/v1/sandboxes/${part(id)}/undelete`);
 export const pauseSandbox = (ref: string, memory = true) =>
   request<Sandbox>("POST", `/v1/sandboxes/${part(ref)}/pause`, { body: { memory } });
-export const resumeSandbox = (ref: string, cold = false) =>
-  request<Resumed>("POST", `/v1/sandboxes/${part(ref)}/resume`, { body: { cold } });
+export const resumeSandbox = (ref: string) => request<Resumed>("POST", `/v1/sandboxes/${part(ref)}/resume`, { body: {} });
 export const snapshotSandbox = (ref: string, name: string | null, memory = true) =>
   request<Snapshot>("POST", `/v1/sandboxes/${part(ref)}/snapshots`, { body: { name, memory } });
 export const forkSandbox = (ref: string, count: number, names: string[] | null = null) =>
