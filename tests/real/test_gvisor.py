@@ -22,8 +22,12 @@ COUNT = "import time, os\nn = 0\nwhile True:\n    n += 1\n    time.sleep(0.01)\n
 
 
 @pytest.fixture
-def gvisor(engine: Engine) -> Iterator[GVisor]:
-    state = Path("/run") / f"roost-test-{secrets.token_hex(3)}"
+def state() -> Path:
+    return Path("/run") / f"roost-test-{secrets.token_hex(3)}"
+
+
+@pytest.fixture
+def gvisor(engine: Engine, state: Path) -> Iterator[GVisor]:
     runtime = GVisor(runsc=engine.path, version=engine.version, state=state)
     yield runtime
     anyio.run(_kill_all, runtime, state)
@@ -82,3 +86,15 @@ class TestGVisor(RuntimeConformance):
         await bench.runtime.thaw("one")
         assert (await bench.runtime.inspect("one")).alive
         await bench.runtime.kill("one")
+
+    async def test_nothing_stays_mounted_after_containers_that_started_side_by_side(
+        self, bench: Bench, gvisor: GVisor, state: Path
+    ) -> None:
+        """The first ones each mount the engine's empty namespace, at times one over the other; here for sure."""
+        await bench.runtime.start("one", bench.bundle("one"))
+        namespace = state / "null-netns"
+        await anyio.run_process(("mount", "--bind", str(namespace), str(namespace)))
+        await bench.runtime.kill("one")
+        gvisor.dispose()
+        assert str(state) not in Path("/proc/self/mountinfo").read_text()
+        assert not state.exists()

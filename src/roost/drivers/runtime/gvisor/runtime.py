@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import errno
 import json
 import math
 import os
@@ -139,9 +140,13 @@ class GVisor:
 
     def dispose(self) -> None:
         """Nothing of the engine's own is left on the machine. Only when no container is. Blocks for a moment."""
-        namespace = self._state / "null-netns"  # the engine mounts an empty network namespace there, once
-        if namespace.exists() and ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(namespace), _MNT_DETACH):
-            log.warning("the engine's empty namespace stays mounted", path=str(namespace), error=os.strerror(ctypes.get_errno()))
+        # The engine mounts an empty network namespace there; containers that start first side by side, one over the other.
+        namespace = self._state / "null-netns"
+        libc = ctypes.CDLL(None, use_errno=True)
+        while libc.umount2(os.fsencode(namespace), _MNT_DETACH) == 0:
+            continue
+        if (number := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOENT):  # what is not mounted, or not there
+            log.warning("the engine's empty namespace stays mounted", path=str(namespace), error=os.strerror(number))
             return
         shutil.rmtree(self._state, ignore_errors=True)
 
