@@ -2,6 +2,7 @@
 export const keys = {
   session: ["session"] as const,
   fleet: ["fleet"] as const,
+  anySandbox: ["sandbox"] as const,
   sandbox: (id: string) => ["sandbox", id] as const,
   activity: (id: string) => ["activity", id] as const,
   metrics: (id: string) => ["metrics", id] as const,

@@ -1807,6 +1807,11 @@ export interface components {
              * @description Why it died, or was rewound.
              */
             reason: string | null;
+            /**
+             * Revision
+             * @description Counts its changes: of two answers, the one with the smaller is the older.
+             */
+            revision: number;
             size: components["schemas"]["SizeModel"];
             /**
              * Snapshot
@@ -1902,6 +1907,11 @@ export interface components {
              * @description Why it died, or was rewound.
              */
             reason: string | null;
+            /**
+             * Revision
+             * @description Counts its changes: of two answers, the one with the smaller is the older.
+             */
+            revision: number;
             size: components["schemas"]["SizeModel"];
             /**
              * Snapshot

@@ -1,8 +1,9 @@
-import { MutationCache, QueryCache, QueryClient, useQuery } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import * as calls from "../api/calls";
 import { ApiError, isUnauthenticated } from "../api/errors";
 import { keys } from "../api/keys";
 import type { Fleet, Sandbox, Session } from "../api/types";
+import { newest } from "../live/apply";
 
 /** The cache of everything that was asked. The live stream keeps it fresh, so nothing is asked again by the clock. */
 export function makeQueryClient(): QueryClient {
@@ -17,6 +18,9 @@ export function makeQueryClient(): QueryClient {
         retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status < 500),
       },
     },
+  });
+  client.setQueryDefaults(keys.anySandbox, {
+    structuralSharing: (known, told) => replaceEqualDeep(known, newest(known as Sandbox | undefined, told as Sandbox)),
   });
   function signedOut(error: unknown): void {
     if (isUnauthenticated(error)) client.setQueryData(keys.session, null);

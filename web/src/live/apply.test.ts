@@ -26,6 +26,13 @@ describe("the fleet after messages", () => {
     expect(after.sandboxes[0]?.cpu).toEqual([0.1]);
   });
 
+  it("keeps a record that is newer than the message", () => {
+    const at = (revision: number, state: State): Sandbox => ({ ...sandbox("a", state), revision });
+    const woken = applyToFleet(fleet("a"), [{ type: "sandbox", sandbox: at(5, "running") }]);
+    const late = applyToFleet(woken, [{ type: "sandbox", sandbox: at(4, "paused") }]);
+    expect(late.sandboxes[0]).toMatchObject({ sandbox: { state: "running" }, activity: { awake: true } });
+  });
+
   it("adds one that is new and drops one that died", () => {
     const after = applyToFleet(fleet("a"), [
       { type: "sandbox", sandbox: sandbox("b", "creating") },

@@ -19,6 +19,9 @@ export function parseMessage(name: string, data: string): LiveMessage | null {
   return null;
 }
 
+/** Answers and messages overtake each other: what is known stays if it is the newer. */
+export const newest = (known: Sandbox | undefined, told: Sandbox): Sandbox => (known && known.revision > told.revision ? known : told);
+
 const isAsleep = (state: Sandbox["state"]): boolean => state === "paused" || state === "resuming";
 
 function entryFor(sandbox: Sandbox, before: FleetEntry | undefined, at: string): FleetEntry {
@@ -37,8 +40,8 @@ export function applyToFleet(fleet: Fleet, messages: readonly LiveMessage[]): Fl
     if (message.type === "event") {
       cursor = Math.max(cursor, message.event.sequence);
     } else if (message.type === "sandbox") {
-      const { sandbox } = message;
-      const before = entries.get(sandbox.id);
+      const before = entries.get(message.sandbox.id);
+      const sandbox = newest(before?.sandbox, message.sandbox);
       if (sandbox.state === "dead") changed = entries.delete(sandbox.id) || changed;
       else {
         entries.set(sandbox.id, entryFor(sandbox, before, before?.at ?? sandbox.created_at));

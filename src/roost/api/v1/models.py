@@ -188,6 +188,7 @@ class SandboxModel(Given):
     started_at: Annotated[Timestamp | None, Field(description="Of this incarnation.")]
     expires_at: Timestamp | None
     incarnation: Annotated[int, Field(description="Counts the processes that stood behind it.")]
+    revision: Annotated[int, Field(description="Counts its changes: of two answers, the one with the smaller is the older.")]
     snapshot: Annotated[str | None, Field(description="The newest: where resume and rewind lead.")]
     parent: Annotated[str | None, Field(description="The sandbox it was forked from.")]
     metadata: Pairs

@@ -65,6 +65,7 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         "started_at": timestamp(record.started_at) if record.incarnation else None,
         "expires_at": _maybe(record.expires_at),
         "incarnation": record.incarnation,
+        "revision": record.revision,
         "snapshot": record.snapshot,
         "parent": record.parent,
         "metadata": dict(record.metadata),
