@@ -47,14 +47,19 @@ class Watch:
 
     violations: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    hitches: list[str] = field(default_factory=list)  # what may have its reasons, and explains much when a test has failed
 
     def follow(self, page: Page) -> None:
         page.on("console", lambda message: self._heard(message.type, message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("crash", lambda _: self.hitches.append("the page crashed"))
+        page.on("requestfailed", lambda request: self.hitches.append(f"{request.method} {request.url}: {request.failure}"))
 
     def _heard(self, kind: str, text: str) -> None:
         if "policy violated" in text or "Content Security Policy" in text:
             self.violations.append(f"{kind}: {text}")
+        elif kind == "error":
+            self.hitches.append(text)
 
     def check(self) -> None:
         assert not self.violations, "\n".join(self.violations)
@@ -72,7 +77,12 @@ def visit(browser: Browser, url: str, key: str | None = None, **options: Any) ->
         context.on("page", watch.follow)
         if key is not None:
             sign_in(context, key)
-        yield context.new_page()
+        try:
+            yield context.new_page()
+        except BaseException as error:
+            for said in (*watch.violations, *watch.errors, *watch.hitches[-20:]):
+                error.add_note(said)
+            raise
         watch.check()
     finally:
         context.close()

@@ -135,6 +135,17 @@ def test_the_fleet_by_keyboard_alone(page: Page, furnished: Sandbox) -> None:
     eventually(lambda: goes_to_the_node(page))
 
 
+def test_a_dialog_gives_the_focus_back(page: Page, furnished: Sandbox) -> None:
+    page.goto(f"/app/sandboxes/{furnished.id}/timeline")
+    for name in ("Snapshot", "Fork", "Kill"):
+        opener = page.get_by_role("button", name=name, exact=True)
+        opener.press("Enter")
+        expect(page.get_by_role("dialog").locator(":focus")).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(opener).to_be_focused()
+
+
 def goes_to_the_node(page: Page) -> None:
     """Two keys, the second soon after the first: who was held up between them tries again."""
     page.locator("body").press("g")

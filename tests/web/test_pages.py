@@ -68,13 +68,13 @@ def test_snapshots_are_a_tree_to_create_from_and_to_cut(server: Server, page: Pa
 
         page.goto("/app/snapshots")
         page.get_by_role("button", name="Actions for young-oak").click()
-        page.get_by_role("menuitem", name="Delete …").click()
+        page.get_by_role("menuitem", name="Delete…").click()
         dialog = page.get_by_role("dialog", name="Delete young-oak?")
         expect(dialog).to_contain_text("This moment of sprout is gone for good")
         dialog.get_by_role("button", name="Cancel").click()
         expect(row(page, "young-oak")).to_be_visible()
         page.get_by_role("button", name="Actions for young-oak").click()
-        page.get_by_role("menuitem", name="Delete …").click()
+        page.get_by_role("menuitem", name="Delete…").click()
         page.get_by_role("dialog", name="Delete young-oak?").get_by_role("button", name="Delete").click()
         expect(row(page, "young-oak")).to_have_count(0)
         assert "young-oak" not in {snapshot.name for snapshot in server.roost.snapshots()}

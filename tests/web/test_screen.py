@@ -83,6 +83,17 @@ def test_the_desktop_takes_the_size_of_the_window(page: Page, desktop: Sandbox, 
     assert (agent.ask("/desktop")["width"], agent.ask("/desktop")["height"]) != fitted, "who only watches changes nothing"
 
 
+def test_a_screen_that_starts_anew_is_waited_for(page: Page, desktop: Sandbox) -> None:
+    """Its server is not there for a moment, as when a desktop boots: that is no end of the link."""
+    page.goto(f"/app/sandboxes/{desktop.id}/screen")
+    wait_for_picture(page)
+    canvas(page).evaluate("(canvas) => canvas.dataset.before = ''")
+    said(desktop, "pkill -9 -f '[r]fbport'")
+    expect(page.locator("canvas:not([data-before])")).to_be_visible()
+    wait_for_picture(page)
+    expect(page.get_by_role("button", name="Take over")).to_be_enabled()
+
+
 def test_its_picture_and_all_of_the_monitor(server: Server, browser: Browser, desktop: Sandbox) -> None:
     with visit(browser, server.url, server.key, permissions=MAY_USE_THE_CLIPBOARD) as page:
         page.goto(f"/app/sandboxes/{desktop.id}/screen")

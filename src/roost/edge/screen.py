@@ -38,7 +38,7 @@ class Code(IntEnum):
     LINK_ENDED = 4001  # revoked, or never was
     LINK_EXPIRED = 4003
     SANDBOX_ENDED = 4004
-    NO_SCREEN = 4005
+    NO_SCREEN = 4005  # nothing listens there, now: a desktop that boots is not up yet
 
 
 _LINK_REASONS = {
@@ -139,7 +139,7 @@ class Screen:
         self._reach = None
         match error:
             case PortClosed():
-                self._close(Code.NO_SCREEN, "This sandbox shows no screen: it was not made from a template with a desktop.")
+                self._close(Code.NO_SCREEN, "This sandbox shows no screen: its desktop is starting, or it was made without one.")
             case NotFound() | Gone():
                 self._close(Code.SANDBOX_ENDED, "The sandbox is gone.")
             case _:

@@ -47,6 +47,7 @@ const screen = createRoute({ getParentRoute: () => root, path: "/app/screen", co
 function Nowhere() {
   return (
     <main className="splash">
+      <h1 className="visually-hidden">Roost</h1>
       <EmptyState icon="search" title="There is no such page" action={<Link to="/" className="button">To the fleet</Link>}>
         <p>The address may be mistyped, or the page has moved.</p>
       </EmptyState>

@@ -109,7 +109,7 @@ function BulkBar({ chosen, shown, moves, all, none }: { chosen: Sandbox[]; shown
       <span className="grow" />
       <Button small icon="moon" busy={busy === "pause"} disabled={awake.length === 0} onClick={() => void run("pause", awake)}>Sleep</Button>
       <Button small icon="sun" busy={busy === "resume"} disabled={asleep.length === 0} onClick={() => void run("resume", asleep)}>Wake</Button>
-      <Button small icon="trash" onClick={() => moves.kill(chosen)}>Kill …</Button>
+      <Button small icon="trash" onClick={() => moves.kill(chosen)}>Kill…</Button>
       <Button small look="ghost" onClick={none}>Clear</Button>
     </div>
   );

@@ -85,7 +85,7 @@ function entriesOf(sandbox: Sandbox, actions: Actions): MenuEntry[] {
       ? { label: "Wake", icon: "sun", onSelect: () => void actions.resume([sandbox]) }
       : { label: "Put to sleep", icon: "moon", disabled: sandbox.state !== "running", onSelect: () => void actions.pause([sandbox]) },
     "separator",
-    { label: "Kill …", icon: "trash", danger: true, disabled: sandbox.state === "killing", onSelect: () => actions.kill([sandbox]) },
+    { label: "Kill…", icon: "trash", danger: true, disabled: sandbox.state === "killing", onSelect: () => actions.kill([sandbox]) },
   ];
 }
 

@@ -33,6 +33,13 @@ export async function forEach<T>(items: readonly T[], act: (item: T) => Promise<
 const who = (sandboxes: readonly Sandbox[]): string =>
   sandboxes.length === 1 && sandboxes[0] ? titleOf(sandboxes[0]) : plural(sandboxes.length, "sandbox", "sandboxes");
 
+/** Who is meant, by name; of many the first few. */
+export function names(sandboxes: readonly Sandbox[]): string {
+  const told = sandboxes.slice(0, sandboxes.length > 6 ? 5 : 6).map(titleOf);
+  const rest = sandboxes.length - told.length;
+  return rest > 0 ? `${told.join(", ")} and ${rest} more` : told.join(", ");
+}
+
 function tell(past: string, done: readonly Sandbox[], errors: readonly unknown[], undo?: () => void): void {
   if (done.length > 0) notify(`${past} ${who(done)}.`, undo && { action: { label: "Undo", run: undo } });
   const [first] = errors;
@@ -88,10 +95,10 @@ export function useMoves(onKilled?: () => void): Moves {
     dialog: doomed && (
       <Confirm title={`Kill ${who(doomed)}?`} verb="Kill" onConfirm={() => killAll(doomed)} onClose={() => setDoomed(null)}>
         <p>
-          Its running programs end at once and what they held in memory is lost
+          {doomed.length > 1 ? <>{names(doomed)}: their</> : "Its"} running programs end at once and what they held in memory is lost
           {doomed.some((sandbox) => sandbox.state === "paused") && " (one that sleeps keeps its memory)"}.
         </p>
-        <p className="muted">The disk is kept for 24 hours, unless this server is set otherwise: until then you can undo this. Snapshots you took stay for good.</p>
+        <p className="muted">{doomed.length > 1 ? "Their disks are" : "The disk is"} kept for 24 hours, unless this server is set otherwise: until then you can undo this. Snapshots you took stay for good.</p>
       </Confirm>
     ),
   };

@@ -33,7 +33,7 @@ export default function KeysPage() {
                   <td><span className="row wrap"><strong>{key.name}</strong>{key.id === own && <Badge tone="green">this session</Badge>}</span></td>
                   <td><code>…{key.hint}</code></td>
                   <td className="muted nowrap wide-only"><RelativeTime at={key.created_at} /></td>
-                  <td className="num"><Button small onClick={() => setDoomed(key)} aria-label={`Revoke ${key.name}`}>Revoke …</Button></td>
+                  <td className="num"><Button small onClick={() => setDoomed(key)} aria-label={`Revoke ${key.name}`}>Revoke…</Button></td>
                 </tr>
               ))}
             </tbody>

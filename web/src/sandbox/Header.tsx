@@ -4,6 +4,7 @@ import { useState } from "react";
 import { getActivity } from "../api/calls";
 import { keys } from "../api/keys";
 import type { Sandbox } from "../api/types";
+import { useSources } from "../app/queries";
 import { Badge, Button, Icon, Menu, RelativeTime, useNow, type MenuEntry } from "../ui";
 import { ForkDialog, KillDialog, SnapshotDialog } from "./dialogs";
 import { isAsleep, isAwake, isOver } from "./state";
@@ -19,6 +20,7 @@ export function Header({ sandbox }: { sandbox: Sandbox }) {
   const pause = usePause(sandbox);
   const waking = useWake(sandbox);
   const state = STATES[sandbox.state];
+  const sourceOf = useSources([sandbox.template]);
   const done = (): void => setAsking(null);
   const more: MenuEntry[] = [
     { label: "Snapshot…", icon: "camera", disabled: !isAwake(sandbox), onSelect: () => setAsking("snapshot") },
@@ -37,7 +39,7 @@ export function Header({ sandbox }: { sandbox: Sandbox }) {
         </div>
         <p className="small muted sandbox-about">
           {sandbox.name && <><code className="mono">{sandbox.id}</code> · </>}
-          <span>{sandbox.template}</span> · <span>made <RelativeTime at={sandbox.created_at} /></span>
+          <span>{sourceOf(sandbox.template)}</span> · <span>made <RelativeTime at={sandbox.created_at} /></span>
           {!isOver(sandbox) && <Why sandbox={sandbox} />}
         </p>
       </div>

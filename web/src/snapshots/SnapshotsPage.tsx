@@ -5,7 +5,7 @@ import { useMemo, useState } from "react";
 import * as calls from "../api/calls";
 import { keys } from "../api/keys";
 import type { Snapshot } from "../api/types";
-import { useNames } from "../app/queries";
+import { useNames, useSources } from "../app/queries";
 import { Badge, Button, Confirm, copy, EmptyState, ErrorState, Icon, Loading, Menu, notify, PageHead, RelativeTime, Segments, type Tone } from "../ui";
 import { bytes, plural } from "../ui/format";
 import { lineage, narrow, totalBytes, type Branch } from "./lineage";
@@ -27,10 +27,11 @@ export default function SnapshotsPage() {
   const client = useQueryClient();
   const nameOf = useNames();
   const all = snapshots.data;
+  const sourceOf = useSources((all ?? []).map(({ template }) => template));
   const rows = useMemo(() => lineage(all ?? []), [all]);
   const words = text.trim().toLowerCase();
   const shown = narrow(rows, (snapshot) => {
-    const said = [snapshot.name, snapshot.id, snapshot.sandbox, snapshot.sandbox && nameOf(snapshot.sandbox), snapshot.template].join("\n").toLowerCase();
+    const said = [snapshot.name, snapshot.id, snapshot.sandbox, snapshot.sandbox && nameOf(snapshot.sandbox), snapshot.template, sourceOf(snapshot.template)].join("\n").toLowerCase();
     return (show === "all" || snapshot.purpose === show) && said.includes(words);
   });
   return (
@@ -54,7 +55,7 @@ export default function SnapshotsPage() {
               {all.length === 0 && <pre>roost snapshot my-agent --name before-upgrade</pre>}
             </EmptyState>
           ) : (
-            <div className="card"><ul className="lineage" aria-label="Snapshots by lineage">{shown.map((row) => <Row key={row.snapshot.id} row={row} nameOf={nameOf} onDelete={setDoomed} />)}</ul></div>
+            <div className="card"><ul className="lineage" aria-label="Snapshots by lineage">{shown.map((row) => <Row key={row.snapshot.id} row={row} nameOf={nameOf} sourceOf={sourceOf} onDelete={setDoomed} />)}</ul></div>
           )}
         </>
       )}
@@ -80,7 +81,7 @@ export default function SnapshotsPage() {
 const titleOf = (snapshot: Snapshot, nameOf: (id: string) => string): string =>
   snapshot.name ?? (snapshot.sandbox ? nameOf(snapshot.sandbox) : snapshot.template);
 
-function Row({ row, nameOf, onDelete }: { row: Branch; nameOf: (id: string) => string; onDelete: (snapshot: Snapshot) => void }) {
+function Row({ row, nameOf, sourceOf, onDelete }: { row: Branch; nameOf: (id: string) => string; sourceOf: (template: string) => string; onDelete: (snapshot: Snapshot) => void }) {
   const { snapshot, depth } = row;
   const navigate = useNavigate();
   const purpose = PURPOSES[snapshot.purpose] ?? { label: snapshot.purpose, tone: "plain" as const };
@@ -96,7 +97,7 @@ function Row({ row, nameOf, onDelete }: { row: Branch; nameOf: (id: string) => s
         </p>
         <p className="muted small">
           {snapshot.name && snapshot.sandbox && <><Link to="/app/sandboxes/$id" params={{ id: snapshot.sandbox }}>{nameOf(snapshot.sandbox)}</Link>{" · "}</>}
-          {snapshot.template}{" · "}<RelativeTime at={snapshot.created_at} /><span className="mono faint snapshot-id"> · {snapshot.id}</span>
+          {sourceOf(snapshot.template)}{" · "}<RelativeTime at={snapshot.created_at} /><span className="mono faint snapshot-id"> · {snapshot.id}</span>
         </p>
       </div>
       <span className="muted small number nowrap size">{snapshot.kind === "disk" ? "disk only" : bytes(snapshot.memory_bytes)}</span>
@@ -108,7 +109,7 @@ function Row({ row, nameOf, onDelete }: { row: Branch; nameOf: (id: string) => s
           { label: "Create from it", icon: "plus", onSelect: () => void navigate({ to: "/", search: { create: true, from: snapshot.id } }) },
           { label: "Copy id", icon: "copy", onSelect: () => void copy(snapshot.id) },
           "separator",
-          { label: "Delete …", icon: "trash", danger: true, disabled: snapshot.purpose === "template", onSelect: () => onDelete(snapshot) },
+          { label: "Delete…", icon: "trash", danger: true, disabled: snapshot.purpose === "template", onSelect: () => onDelete(snapshot) },
         ]}
       />
     </li>

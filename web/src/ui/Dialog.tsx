@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useId, useLayoutEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
 import { messageOf } from "../api/errors";
 import { Button, IconButton } from "./controls";
 import { Prose } from "./Prose";
@@ -18,7 +18,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, actions, wide, onSubmit }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // A layout effect: its end comes before the element is taken out. One that is out already gives no focus back.
+  useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog && !dialog.open) {
       dialog.showModal();

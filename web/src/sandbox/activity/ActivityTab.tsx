@@ -38,7 +38,7 @@ const ICONS: Record<string, IconName> = { traffic: "plug", hold: "hand", cpu: "e
 function Why({ sandbox }: { sandbox: Sandbox }) {
   const activity = useActivity(sandbox);
   return (
-    <Card title="Why it is awake" padded>
+    <Card title={isAwake(sandbox) ? "Why it is awake" : "Sleep"} padded>
       {activity.isPending ? <Loading lines={2} label="Asking why" /> : activity.isError ? <Notice tone="error">{messageOf(activity.error)}</Notice> : <Reasons sandbox={sandbox} activity={activity.data} />}
     </Card>
   );
@@ -47,7 +47,7 @@ function Why({ sandbox }: { sandbox: Sandbox }) {
 function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }) {
   const now = useNow(1);
   if (!activity.awake) {
-    return <p className="row"><Icon name="moon" /> {STATES[sandbox.state].label} <span className="muted">since <RelativeTime at={sandbox.changed_at} /></span></p>;
+    return <p className="row"><Icon name="moon" /> {STATES[sandbox.state].label} <span className="muted">for {format.duration((now - Date.parse(sandbox.changed_at)) / 1000)}</span></p>;
   }
   const left = activity.sleeps_at === null ? null : Math.max(0, (Date.parse(activity.sleeps_at) - now) / 1000);
   return (
@@ -60,7 +60,7 @@ function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }
               <p>{capital(reasonText(reason))}</p>
               <p className="small muted dotted">
                 {!SAID.has(reason.kind) && <span>{reason.detail}</span>}
-                {reason.since && <span>{LASTING.has(reason.kind) ? "since" : "last"} <RelativeTime at={reason.since} /></span>}
+                {reason.since && <span>{LASTING.has(reason.kind) ? `for ${format.duration((now - Date.parse(reason.since)) / 1000, 1)}` : <>last <RelativeTime at={reason.since} /></>}</span>}
                 {reason.until && <span>counts until {format.clock(reason.until)}</span>}
               </p>
             </div>

@@ -28,7 +28,7 @@ export default function FilesTab({ sandbox }: { sandbox: Sandbox }) {
     enabled: isAwake(sandbox) && search.path === undefined,
   });
   const path = search.path ?? home.data?.path;
-  if (!isAwake(sandbox)) return <Asleep sandbox={sandbox}>Its files can be seen and changed while it is awake. Those of its snapshots are on the Snapshots page.</Asleep>;
+  if (!isAwake(sandbox)) return <Asleep sandbox={sandbox}>Its files can be seen and changed while it is awake.</Asleep>;
   if (path === undefined) return home.isError ? <ErrorState error={home.error} retry={() => void home.refetch()} /> : <Loading label="Loading files" />;
   return <Folder key={sandbox.id} sandbox={sandbox} path={path} file={search.file} />;
 }

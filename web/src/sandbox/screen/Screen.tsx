@@ -61,6 +61,8 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
     try {
       await handBack(link.token);
       onDriver(null);
+      // Once the other button is there to be focused: the one that was pressed goes.
+      requestAnimationFrame(() => frame.current?.querySelector<HTMLElement>(".screen-drive")?.focus());
     } catch (error) {
       notifyError(error);
     } finally {
@@ -73,8 +75,7 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
     if (!(event.ctrlKey && event.altKey && event.shiftKey && event.code === "KeyH") || !driving) return;
     event.preventDefault();
     event.stopPropagation();
-    // Once the button is there to be focused.
-    void give().then(() => requestAnimationFrame(() => frame.current?.querySelector<HTMLElement>(".screen-drive")?.focus()));
+    void give();
   });
   useEffect(() => {
     const hear = (event: KeyboardEvent): void => leave(event);

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { keys } from "../../api/keys";
 import type { Driver, Sandbox } from "../../api/types";
+import { useSources } from "../../app/queries";
 import { Button, EmptyState, ErrorState, Loading } from "../../ui";
 import { clipboard } from "../agent/desktop";
 import { Asleep } from "../Asleep";
@@ -22,11 +23,12 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
   if (awake && !opened) setOpened(true);
   const { link, error, renew } = useLink(sandbox, sandbox.has_desktop);
   const [sharing, setSharing] = useState(false);
+  const sourceOf = useSources([sandbox.template]);
 
   if (!sandbox.has_desktop) {
     return (
       <EmptyState icon="screen" title="This sandbox has no screen" action={<Link className="button" to="/app/sandboxes/$id/$tab" params={{ id: sandbox.id, tab: "terminal" }}>Open a terminal</Link>}>
-        <p>Its template, {sandbox.template}, has no desktop. Sandboxes of the template <code>desktop</code> have one.</p>
+        <p>It was made from {sourceOf(sandbox.template)}, which has no desktop. Sandboxes of the template <code>desktop</code> have one.</p>
       </EmptyState>
     );
   }

@@ -33,6 +33,8 @@ interface StageProps {
 const DELAYS_MS: readonly number[] = [0, 500, 1000, 2000, 4000, 8000, 8000, 15000];
 /** Close codes from here on are the server's own words about the link. */
 const LINK_OVER = 4000;
+/** But for this one: nothing shows a screen there yet, as in a desktop that boots. */
+const NO_SCREEN = 4005;
 /** What a phone's keyboard needs to have something to erase. */
 const FILLING = "·".repeat(32);
 
@@ -74,7 +76,7 @@ export function Stage({ websocket, driving, scaling, label, onWire, onClipboard,
       wire.addEventListener("close", ({ code, reason }) => {
         if (over) return;
         rfb.current = null;
-        if (code >= LINK_OVER) return tell({ kind: "closed", reason: reason || "The link has ended." });
+        if (code >= LINK_OVER && code !== NO_SCREEN) return tell({ kind: "closed", reason: reason || "The link has ended." });
         const delay = DELAYS_MS[attempt++];
         if (delay === undefined) return tell({ kind: "failed" });
         tell({ kind: "connecting", attempt });

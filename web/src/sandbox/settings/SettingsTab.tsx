@@ -4,6 +4,7 @@ import { updateSandbox } from "../../api/calls";
 import { messageOf } from "../../api/errors";
 import { keys } from "../../api/keys";
 import type { Network, Policy, Sandbox, UpdateBody } from "../../api/types";
+import { useNames, useSources } from "../../app/queries";
 import { Button, Card, Copyable, Field, format, notify, Notice, RelativeTime, Segments } from "../../ui";
 import { KillDialog } from "../dialogs";
 import { networkChange, pairsText, policyChange, readList, readPairs, readTime, timeText } from "./fields";
@@ -146,15 +147,17 @@ function NetworkCard({ sandbox, network }: { sandbox: Sandbox; network: Network 
 
 function Facts({ sandbox }: { sandbox: Sandbox }) {
   const { size } = sandbox;
+  const sourceOf = useSources([sandbox.template]);
+  const nameOf = useNames();
   const limit = (value: number, words: string): string => (value === 0 ? "no limit" : words);
   return (
     <Card title="About" padded>
       <div className="stack">
         <Copyable text={sandbox.id} label="id" />
         <dl className="facts">
-          <dt>Template</dt><dd>{sandbox.template}</dd>
+          <dt>Made from</dt><dd>{sourceOf(sandbox.template)}</dd>
           <dt>Made</dt><dd>{format.moment(sandbox.created_at)}</dd>
-          {sandbox.parent && <><dt>Forked from</dt><dd><code>{sandbox.parent}</code></dd></>}
+          {sandbox.parent && <><dt>Forked from</dt><dd>{nameOf(sandbox.parent)}</dd></>}
           <dt>Processors</dt><dd>{limit(size.cpus, String(size.cpus))}</dd>
           <dt>Memory</dt><dd>{limit(size.memory_mb, format.bytes(size.memory_mb * 1024 * 1024))}</dd>
           <dt>Disk</dt><dd>{limit(size.disk_mb, format.bytes(size.disk_mb * 1024 * 1024))}</dd>

@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 import { createSandbox, listQuestions, listSnapshots, rollbackSandbox } from "../../api/calls";
 import { keys } from "../../api/keys";
 import type { Sandbox } from "../../api/types";
+import { useNames, useSources } from "../../app/queries";
 import { useEvents } from "../../events/useEvents";
 import { titleOf } from "../../fleet/words";
 import { Button, Confirm, EmptyState, ErrorState, format, Icon, Loading, Menu, notify, useNow, type IconName, type MenuEntry } from "../../ui";
@@ -12,7 +13,7 @@ import { SnapshotDialog } from "../dialogs";
 import { isAwake, isOver } from "../state";
 import { useChanges } from "../useChanges";
 import { heirOf } from "./heir";
-import { CATEGORIES, groupByDay, mergeTimeline, type Category, type Glyph, type Item } from "./merge";
+import { called, CATEGORIES, groupByDay, mergeTimeline, type Category, type Glyph, type Item } from "./merge";
 
 const LABELS: Record<Category, string> = { life: "Life", snapshots: "Snapshots", commands: "Commands", people: "People", changes: "Changes", errors: "Errors" };
 
@@ -43,6 +44,9 @@ export function TimelineTab({ sandbox }: { sandbox: Sandbox }) {
     queryKey: ["snapshots", { sandbox: sandbox.id }],
     queryFn: async ({ signal }) => (await listSnapshots({ sandbox: sandbox.id }, signal)).snapshots,
   });
+  const sandboxName = useNames();
+  const sourceOf = useSources([sandbox.template]);
+  const nameOf = (id: string): string => kept.data?.find((snapshot) => snapshot.id === id)?.name ?? (id === sandbox.template ? sourceOf(id) : sandboxName(id));
   const there = useMemo(() => new Set(kept.data?.map(({ id }) => id)), [kept.data]);
   const items = useMemo(() => mergeTimeline(events.events ?? [], commands.data ?? [], questions.data ?? []), [events.events, commands.data, questions.data]);
   const counts = useMemo(() => countBy(items), [items]);
@@ -73,7 +77,7 @@ export function TimelineTab({ sandbox }: { sandbox: Sandbox }) {
           <h2>{day.label}</h2>
           <ol>
             {day.items.map((item) => (
-              <Row key={item.id} item={item} canReturn={!isOver(sandbox) && item.snapshot !== null && there.has(item.snapshot)} onAsk={(what) => setAsking({ item, what })} />
+              <Row key={item.id} item={item} detail={item.detail && called(item.detail, nameOf)} canReturn={!isOver(sandbox) && item.snapshot !== null && there.has(item.snapshot)} onAsk={(what) => setAsking({ item, what })} />
             ))}
           </ol>
         </section>
@@ -93,7 +97,7 @@ function countBy(items: readonly Item[]): Record<Category, number> {
   return counts;
 }
 
-function Row({ item, canReturn, onAsk }: { item: Item; canReturn: boolean; onAsk: (what: "rollback" | "fork") => void }) {
+function Row({ item, detail, canReturn, onAsk }: { item: Item; detail: string | null; canReturn: boolean; onAsk: (what: "rollback" | "fork") => void }) {
   const entries: MenuEntry[] = [
     { label: "Fork from here…", icon: "fork", onSelect: () => onAsk("fork") },
     { label: "Roll back here…", icon: "undo", onSelect: () => onAsk("rollback") },
@@ -104,7 +108,7 @@ function Row({ item, canReturn, onAsk }: { item: Item; canReturn: boolean; onAsk
       <span className="timeline-glyph"><Icon name={ICONS[item.glyph]} size={14} /></span>
       <div className="timeline-what">
         <p className={item.category === "commands" ? "mono" : "timeline-title"} title={item.category === "commands" ? item.title : undefined}>{item.title}</p>
-        {item.detail && <p className="small muted">{item.detail}</p>}
+        {detail && <p className="small muted">{detail}</p>}
       </div>
       {canReturn && <Menu label={`Go back to ${item.title} of ${format.clock(item.at)}`} small entries={entries} />}
     </li>

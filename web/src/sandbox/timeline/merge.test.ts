@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Event, Question } from "../../api/types";
 import type { CommandRow } from "../agent/status";
-import { dayLabel, groupByDay, mergeTimeline, wordsOf } from "./merge";
+import { called, dayLabel, groupByDay, mergeTimeline, wordsOf } from "./merge";
 
 const event = (sequence: number, kind: string, at: string, facts: Record<string, unknown> = {}): Event => ({ sequence, kind, at, sandbox: "i1", facts });
 const command: CommandRow = { pid: 9, command: "make test", user: "user", started_at: "2026-03-02T10:00:05Z", ended_at: "2026-03-02T10:01:10Z", exit_code: 2, pty: false };
@@ -34,6 +34,17 @@ describe("mergeTimeline", () => {
   it("keeps the order of events of the same moment", () => {
     const at = "2026-03-02T10:00:00Z";
     expect(mergeTimeline([event(1, "sandbox.woke", at), event(2, "driver.took", at, { who: "anna" })], [], []).map(({ id }) => id)).toEqual(["event-2", "event-1"]);
+  });
+
+  it("says every length of time in the same way", () => {
+    const after = (seconds: number) => wordsOf({ kind: "driver.gave", facts: { who: "anna", seconds } }).detail;
+    expect([after(0.2), after(2.44), after(59.7), after(3900)]).toEqual(["after 200 ms", "after 2.4 s", "after 1 min", "after 1 h 5 min"]);
+    expect(wordsOf({ kind: "sandbox.snapshotted", facts: { name: "a", frozen_s: 0.183 } }).detail).toBe("a · stood still for 183 ms");
+  });
+
+  it("calls sandboxes and snapshots by their names", () => {
+    const names: Record<string, string> = { io05eq0ssoiqxf1hnkyg5: "try-sqlite" };
+    expect(called("io05eq0ssoiqxf1hnkyg5, izp9ham0izc6eeysb6ujc", (id) => names[id] ?? id)).toBe("try-sqlite, izp9ham0izc6eeysb6ujc");
   });
 
   it("says how a command ended", () => {

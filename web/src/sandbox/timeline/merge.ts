@@ -2,6 +2,7 @@
 
 import type { Event, Question } from "../../api/types";
 import { whyIn } from "../../events/words";
+import { duration } from "../../ui/format";
 import type { CommandRow } from "../agent/status";
 
 export const CATEGORIES = ["life", "snapshots", "commands", "people", "changes", "errors"] as const;
@@ -38,7 +39,7 @@ const sentence = (...parts: (string | null | false | undefined)[]): string | nul
 
 const VERBS: Readonly<Record<string, string>> = { change: "Changed", "be changed": "Changed", "be held": "Held awake", "be released": "Let go", "be extended": "Extended" };
 
-const seconds = (value: unknown): string | null => (typeof value === "number" ? `${value < 10 ? value.toFixed(1) : Math.round(value)} s` : null);
+const seconds = (value: unknown): string | null => (typeof value === "number" ? howLong(value * 1000) : null);
 
 /** Every kind of event in words. One that is not known here is still shown, by its name. */
 export function wordsOf({ kind, facts }: Pick<Event, "kind" | "facts">): Words {
@@ -99,7 +100,7 @@ function leftBehind(events: readonly Event[]): Map<string, string> {
 
 function commandItem(command: CommandRow): Item {
   const failed = command.exit_code !== null && command.exit_code !== 0;
-  const ended = command.ended_at === null ? "still runs" : `${failed ? `exit ${command.exit_code}` : "done"} after ${lasted(command)}`;
+  const ended = command.ended_at === null ? "still runs" : `${failed ? `exit ${command.exit_code}` : "done"} after ${howLong(Date.parse(command.ended_at) - Date.parse(command.started_at))}`;
   return {
     id: `command-${command.pid}-${command.started_at}`,
     at: Date.parse(command.started_at),
@@ -112,13 +113,16 @@ function commandItem(command: CommandRow): Item {
   };
 }
 
-function lasted({ started_at, ended_at }: CommandRow): string {
-  const ms = Date.parse(ended_at ?? started_at) - Date.parse(started_at);
-  if (ms < 1000) return `${Math.max(0, ms)} ms`;
-  const whole = Math.round(ms / 1000);
-  if (whole < 60) return `${(ms / 1000).toFixed(1)} s`;
-  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+/** 360 → "360 ms", 2400 → "2.4 s", 65000 → "1 min 5 s". */
+function howLong(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  return Math.round(ms / 1000) < 60 ? `${(ms / 1000).toFixed(1)} s` : duration(ms / 1000);
 }
+
+const ID = /\b[is][a-z0-9]{20}\b/g;
+
+/** The ids of sandboxes and snapshots in a text, as people call them. */
+export const called = (words: string, nameOf: (id: string) => string): string => words.replace(ID, nameOf);
 
 function questionItems(question: Question): Item[] {
   const common = { category: "people", glyph: "question", snapshot: null } as const;
