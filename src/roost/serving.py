@@ -31,6 +31,8 @@ from roost.edge.app import protocol_factory
 from roost.listening import listening
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
+from roost.setup import volume as volumes
+from roost.setup.artefacts import write_atomically
 from roost.setup.installation import Installation
 from roost.setup.tls import Certificate, ensure_certificate, load, make_context, own_certificate
 from roost.setup.web import Web
@@ -61,7 +63,7 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT. Raises Conflict when the home or the port is taken."""
     logs.configure(logs.Format.CONSOLE, logs.Level(settings.log_level))
-    with hold_home(settings.home), listening(settings.host, settings.port) as door:
+    with hold_home(settings.home), volumes.held(installation.volume), listening(settings.host, settings.port) as door:
         port = door.getsockname()[1]
         certificate = _certificate(settings) if settings.speaks_tls else None
         async with open_house(settings, installation, port, crash_point) as house, anyio.create_task_group() as tasks:
@@ -98,6 +100,8 @@ def hold_home(home: Path) -> Iterator[None]:
         except BlockingIOError as error:
             message = f"A server runs on {home} already. `roost status` tells where."
             raise Conflict("already_running", message, home=str(home)) from error
+        # What one that was killed said of itself would be taken for ours: its process number may be anybody's by now.
+        (home / "server.json").unlink(missing_ok=True)
         yield
 
 
@@ -195,19 +199,9 @@ def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
 
 
 async def _first_key(keys: Keys, file: Path) -> str:
-    """The key for the people at this machine."""
-    secret = await keys.ensure_first()
-    if secret is None:
-        return _read_key(file)
-    _write_key(file, secret)
-    return secret
-
-
-def _write_key(file: Path, secret: str) -> None:
-    """Only root reads it."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as content:
-        content.write(secret + "\n")
+    """The key for the people at this machine. Only root reads its file."""
+    secret = await keys.ensure_first(keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
+    return _read_key(file) if secret is None else secret
 
 
 def _read_key(file: Path) -> str:

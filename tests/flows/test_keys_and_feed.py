@@ -22,6 +22,19 @@ async def test_the_first_key_is_made_once_and_shown_once(roost: Roost) -> None:
     assert secret not in repr(key) and key.hint == secret[-4:]
 
 
+async def test_a_first_key_that_could_not_be_kept_is_none(roost: Roost) -> None:
+    """The disk was full, or the server killed, before its secret was written down: the next one makes another."""
+
+    def fail(_: str) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        await roost.keys.ensure_first(fail)
+    kept: list[str] = []
+    assert await roost.keys.ensure_first(kept.append) == kept[0]
+    assert (await roost.keys.identify(kept[0])).team == DEFAULT_TEAM
+
+
 async def test_a_revoked_key_opens_nothing_from_then_on(roost: Roost) -> None:
     key, secret = await roost.keys.create(TEAM, "ci")
     principal = await roost.keys.identify(secret)

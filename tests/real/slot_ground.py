@@ -148,22 +148,21 @@ def instance(names: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-async def open_slots(instance: str, tmp_path: Path) -> AsyncIterator[OpenSlots]:
+async def open_slots(instance: str) -> AsyncIterator[OpenSlots]:
     """Opens slots of an instance; whatever is left of it is removed in the end."""
     async with AsyncExitStack() as stack:
 
         async def open_(instance: str, *, adopt: tuple[int, ...] = (), **settings: Any) -> Slots:
-            return await stack.enter_async_context(opened(instance, tmp_path, adopt, **settings))
+            return await stack.enter_async_context(opened(instance, adopt, **settings))
 
         yield open_
 
 
 @asynccontextmanager
-async def opened(
-    instance: str, run_directory: Path, adopt: tuple[int, ...] = (), ending: Ending = "remove", **settings: Any
-) -> AsyncIterator[Slots]:
+async def opened(instance: str, adopt: tuple[int, ...] = (), ending: Ending = "remove", **settings: Any) -> AsyncIterator[Slots]:
+    """Its range is taken under the lock that every Roost on this machine takes: servers of other tests start meanwhile."""
     on_query = settings.pop("on_query", None)
-    settings = {"spare": 0, "run_directory": run_directory, **settings}
+    settings = {"spare": 0, **settings}
     async with anyio.create_task_group() as tasks:
         slots = Slots(instance=instance, tasks=tasks, settings=SlotSettings(**settings), on_query=on_query)
         try:

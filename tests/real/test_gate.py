@@ -140,7 +140,7 @@ async def test_the_next_server_tells_nothing_before_it_knows_the_policy(
 
     refused, failed = 5, 2  # there is no resolver here that could know
     (tmp_path / "none.conf").touch()
-    async with opened(instance, tmp_path, ending="keep", resolv_conf=tmp_path / "none.conf") as first:
+    async with opened(instance, ending="keep", resolv_conf=tmp_path / "none.conf") as first:
         limited, plain = await guest(first), await guest(first)
         await first.set_egress(limited, Egress(**CLOSED, allow=(API,)))
     again = await open_slots(instance, adopt=(limited.index, plain.index), resolv_conf=tmp_path / "none.conf")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from collections.abc import Iterator
+import select
+import signal
+import subprocess
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import anyio
@@ -14,6 +19,7 @@ from roost.domain.errors import EngineFailed
 from roost.domain.sandbox import Size
 from roost.drivers.runtime.gvisor import GVisor
 from roost.node.bundle import Agent, Place, boot_spec
+from roost.node.meter import CGROUPS, Meter
 from roost.setup.engine import Engine
 from roost.setup.interpreter import Interpreter
 from roost.testing.conformance.runtime import Bench, RuntimeConformance
@@ -40,8 +46,55 @@ async def _kill_all(runtime: GVisor, state: Path) -> None:
         await runtime.kill(file.name.partition("_sandbox:")[0])
 
 
+def _processes_of(container: str, state: Path) -> list[int]:
+    """Those of the engine that serve the container."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            words = (process / "cmdline").read_text(errors="replace").split("\0")
+            if f"--root={state}" in words and container in words:
+                found.append(int(process.name))
+    return found
+
+
 @pytest.fixture
-def bench(gvisor: GVisor, interpreter: Interpreter, tmp_path: Path) -> Bench:
+def strangers() -> Iterator[tuple[subprocess.Popen[bytes], ...]]:
+    with subprocess.Popen(["sleep", "1000"]) as one, subprocess.Popen(["sleep", "1000"]) as other:
+        yield one, other
+        one.kill()
+        other.kill()
+
+
+async def _end(pid: int) -> None:
+    with suppress(ProcessLookupError), os.fdopen(os.pidfd_open(pid)) as process:
+        signal.pidfd_send_signal(process.fileno(), signal.SIGKILL)
+        await anyio.wait_readable(process)
+
+
+async def _remove_cgroup(cgroup: str) -> None:
+    """What a node does for containers that the engine knows of no more."""
+    with anyio.fail_after(60):
+        while not Meter(volume=Path("/")).remove_cgroup(cgroup):  # noqa: ASYNC110  nothing tells
+            await anyio.sleep(0.01)
+
+
+async def _thaw_when_doomed(freezer: Path, pids: Collection[int]) -> None:
+    while not all(_is_doomed(pid) for pid in pids):  # noqa: ASYNC110  nothing tells
+        await anyio.sleep(0.001)
+    freezer.write_text("THAWED")
+
+
+def _is_doomed(pid: int) -> bool:
+    """Whether it was sent a SIGKILL."""
+    try:
+        status = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    except FileNotFoundError:
+        return True
+    return bool((int(status["SigPnd"], 16) | int(status["ShdPnd"], 16)) >> (signal.SIGKILL - 1) & 1)
+
+
+@pytest.fixture
+def bench(gvisor: GVisor, interpreter: Interpreter, state: Path, tmp_path: Path) -> Bench:
     """Containers whose root is the agent's interpreter, counting."""
 
     def bundle(name: str) -> Path:
@@ -50,13 +103,13 @@ def bench(gvisor: GVisor, interpreter: Interpreter, tmp_path: Path) -> Bench:
         nothing = tmp_path / f"{name}-mount"
         nothing.mkdir()
         agent = Agent("none", nothing, (*interpreter.command(""), "-c", COUNT), {"PYTHONHOME": "/usr"})
-        place = Place(root=interpreter.path, netns="", cgroup=f"/roost-test-{tmp_path.name}/{name}", size=Size(disk_mb=0))
+        place = Place(root=interpreter.path, netns="", cgroup=f"/{state.name}-{name}", size=Size(disk_mb=0))
         spec = boot_spec(agent, place)
         spec["root"]["readonly"] = True
         spec["mounts"] = [mount for mount in spec["mounts"] if mount["destination"] != "/.roost"]
         for namespace in spec["linux"]["namespaces"]:
             namespace.pop("path", None)  # one of its own, empty
-        del spec["linux"]["cgroupsPath"], spec["linux"]["resources"]
+        del spec["linux"]["resources"]
         (path / "config.json").write_text(json.dumps(spec))
         return path
 
@@ -86,6 +139,42 @@ class TestGVisor(RuntimeConformance):
         await bench.runtime.thaw("one")
         assert (await bench.runtime.inspect("one")).alive
         await bench.runtime.kill("one")
+
+    async def test_what_a_launch_left_without_a_state_file_has_ended_when_it_was_killed(self, bench: Bench, state: Path) -> None:
+        """A launch that is given up midway leaves processes before there is a state file. Here the file is taken away, and the
+        processes take their time."""
+        await bench.runtime.start("one", bench.bundle("one"))
+        pids = _processes_of("one", state)
+        assert len(pids) == 2, "its kernel, and who opens files for it"
+        (state / "one_sandbox:one.state").unlink()
+        freezer = CGROUPS / "freezer" / f"{state.name}-one" / "freezer.state"  # of cgroup v1: what is frozen does not even die
+        with ExitStack() as opened, anyio.fail_after(60):
+            processes = [opened.enter_context(os.fdopen(os.pidfd_open(pid))) for pid in pids]
+            async with anyio.create_task_group() as tasks:
+                if freezer.exists():
+                    freezer.write_text("FROZEN")
+                    opened.callback(freezer.write_text, "THAWED")
+                    tasks.start_soon(_thaw_when_doomed, freezer, pids)
+                await bench.runtime.kill("one")
+                assert select.select(processes, [], [], 0)[0] == processes, "they have ended"
+        await _remove_cgroup(f"/{state.name}-one")
+
+    async def test_numbers_that_became_strangers_are_not_killed(
+        self, bench: Bench, gvisor: GVisor, state: Path, strangers: tuple[subprocess.Popen[bytes], ...]
+    ) -> None:
+        """The engine writes down the numbers of its processes and kills whoever has them when it is told to delete. Here its own
+        are dead, as after hours without a server, and the numbers others'."""
+        await gvisor.start("one", bench.bundle("one"))
+        file = state / "one_sandbox:one.state"
+        told = json.loads(file.read_text())
+        for pid in (told["sandbox"]["pid"], told["goferPid"]):
+            await _end(pid)
+        told["sandbox"]["pid"], told["goferPid"] = (stranger.pid for stranger in strangers)
+        file.write_text(json.dumps(told))
+        await gvisor.kill("one")
+        assert [stranger.poll() for stranger in strangers] == [None, None], "they live"
+        assert not list(state.glob("*one*")), "the engine knows nothing of it any more"
+        await _remove_cgroup(f"/{state.name}-one")
 
     async def test_nothing_stays_mounted_after_containers_that_started_side_by_side(
         self, bench: Bench, gvisor: GVisor, state: Path

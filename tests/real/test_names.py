@@ -50,10 +50,10 @@ async def test_a_flood_of_questions_stops_at_the_router(slots: Slots) -> None:
     await anyio.to_thread.run_sync(eventually, dropped)  # the kernel may get to them behind the last call
 
 
-async def test_a_forwarder_that_cannot_listen_fails_the_opening(instance: str, tmp_path: Path) -> None:
+async def test_a_forwarder_that_cannot_listen_fails_the_opening(instance: str) -> None:
     with socket.create_server(("0.0.0.0", 0)) as other:
         async with anyio.create_task_group() as tasks:
-            settings = SlotSettings(spare=0, run_directory=tmp_path, dns_port=other.getsockname()[1])
+            settings = SlotSettings(spare=0, dns_port=other.getsockname()[1])
             slots = Slots(instance=instance, tasks=tasks, settings=settings)
             with pytest.raises(Fault, match="cannot listen"):
                 await slots.open(())
@@ -126,7 +126,7 @@ async def test_names_resolve_by_datagram_and_stream(instance: str, tmp_path: Pat
 
     async with (
         resolver(tmp_path) as resolv_conf,
-        opened(instance, tmp_path, resolv_conf=resolv_conf, on_query=note) as slots,
+        opened(instance, resolv_conf=resolv_conf, on_query=note) as slots,
     ):
         slot = await guest(slots)
         short, long = question("Www.example"), question("long.example")

@@ -133,7 +133,8 @@ async def test_a_disk_pause_boots_cold_with_every_file(node: NodeService) -> Non
 async def test_a_flipped_byte_is_refused_and_the_disk_still_boots(node: NodeService, ground: Ground, file: str) -> None:
     order = create_order()
     placed = await node.create(order)
-    await run(placed.address, "echo safe > /root/mark")
+    await run(placed.address, "echo safe > /root/mark; setsid sleep infinity < /dev/null > /dev/null 2>&1 &")
+    await run(placed.address, "until pgrep -x sleep; do :; done")
     capture = capture_order(order)
     await node.pause(capture)
     await node.kill(KillOrder(order.sandbox, 1, asleep=True))
@@ -147,7 +148,8 @@ async def test_a_flipped_byte_is_refused_and_the_disk_still_boots(node: NodeServ
         await node.resume(resume_order(order, capture.snapshot, 2))
     assert refusal.value.facts["file"] == file
     again = await node.resume(resume_order(order, capture.snapshot, 2, cold=True))
-    assert again.lost  # it says what ran in the memory that was left out
+    assert "sleep infinity" in again.lost  # it says what ran in the memory that was left out
+    assert not any("/.roost/" in command for command in again.lost), "the agent is back"
     assert await run(again.address, "cat /root/mark") == "safe"
 
 

@@ -15,7 +15,7 @@ import pytest
 from roost.archive import manifest as manifests
 from roost.contracts.cluster import Warmth
 from roost.domain.errors import GuestUnreachable, SandboxLost, SnapshotHasNoMemory
-from roost.domain.node import Identity, KillOrder
+from roost.domain.node import CreateOrder, Identity, KillOrder, Placed
 from roost.drivers.guest.envd import Envd
 from roost.node import inventory
 from roost.node.inventory import Phase
@@ -171,7 +171,9 @@ async def test_only_so_many_sleepers_keep_their_slot(ground: Ground) -> None:
             assert await run(placed.address, "echo awake") == "awake"
 
 
-async def test_a_number_that_a_restart_made_free_is_not_taken_from_its_new_owner(ground: Ground) -> None:
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_a_number_that_a_restart_made_free_is_not_taken_from_its_new_owner(ground: Ground, servers: int) -> None:
+    """Neither by the server that gave it to the new owner, nor by the one after that."""
     lost = create_order()
     async with ground.opened(leave_running=True) as node:
         await node.create(lost)
@@ -180,7 +182,7 @@ async def test_a_number_that_a_restart_made_free_is_not_taken_from_its_new_owner
     # Nothing ran any more, so the slots went with the server, as they go with the machine: the journal still has the number.
     stale = inventory.read(ground.volume.sandbox(lost.sandbox))
     assert stale is not None and stale.slot is not None
-    async with ground.opened() as node:
+    async with ground.opened(leave_running=servers > 1) as node:
         assert lost.sandbox in (await node.report()).surviving_disks
         placed, taken = [], set[int | None]()
         while stale.slot not in taken:  # one of the first, in whatever order the spare ones are ready
@@ -189,9 +191,18 @@ async def test_a_number_that_a_restart_made_free_is_not_taken_from_its_new_owner
             placed.append(await node.create(order))
             journal = inventory.read(ground.volume.sandbox(order.sandbox))
             taken.add(journal.slot if journal else None)
-        await node.kill(KillOrder(lost.sandbox, 1))
-        for each in placed:
-            assert await run(each.address, "echo reachable") == "reachable"
+        if servers == 1:
+            await _bury(node, lost, placed)
+    if servers > 1:
+        async with ground.opened() as node:
+            await _bury(node, lost, placed)
+
+
+async def _bury(node: NodeService, lost: CreateOrder, others: list[Placed]) -> None:
+    """The others notice nothing of it."""
+    await node.kill(KillOrder(lost.sandbox, 1))
+    for each in others:
+        assert await run(each.address, "echo reachable") == "reachable"
 
 
 async def test_a_disk_whose_journal_is_spoilt_survives(ground: Ground) -> None:

@@ -6,6 +6,7 @@ The guests here are sockets of this process (`slot_ground`). `test_slots_engine`
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -201,9 +202,9 @@ async def test_egress_changes_while_connections_are_open(slots: Slots, internet:
         assert_refused(guest_of(slot), PRIVATE, port)
 
 
-async def test_connections_outlive_the_server(open_slots: OpenSlots, instance: str, tmp_path: Path) -> None:
+async def test_connections_outlive_the_server(open_slots: OpenSlots, instance: str) -> None:
     with ExitStack() as stack:
-        async with opened(instance, tmp_path, ending="keep", spare=1) as slots:
+        async with opened(instance, ending="keep", spare=1) as slots:
             slot, other = await guest(slots), await guest(slots)
             near, far = stack.enter_context(connection(None, guest_of(slot), slot.address))
             converse(near, far)
@@ -274,8 +275,8 @@ async def test_a_claim_given_up_leaves_nothing(slots: Slots, instance: str) -> N
     assert wires.traces(instance) == set()
 
 
-async def test_what_a_crash_left_is_removed(open_slots: OpenSlots, instance: str, tmp_path: Path) -> None:
-    async with opened(instance, tmp_path, ending="crash", spare=2) as slots:
+async def test_what_a_crash_left_is_removed(open_slots: OpenSlots, instance: str) -> None:
+    async with opened(instance, ending="crash", spare=2) as slots:
         half, whole = await slots.claim(), await slots.claim()
     command("ip", "netns", "del", router_of(half))
     restarted = await open_slots(instance, adopt=(half.index, whole.index))
@@ -289,9 +290,38 @@ async def test_the_range_of_an_instance_that_is_gone_is_free(open_slots: OpenSlo
     leases.mkdir()
     for address in ("198.18.0.0", "198.18.16.0", "198.19.240.0"):
         (leases / f"{address}_20").write_text("ghost\n")
-    slots = await open_slots(instance)
+    slots = await open_slots(instance, run_directory=tmp_path)
     lease = leases / f"{slots.network.network_address}_20"
     assert {path.name for path in leases.iterdir()} == {"lock", lease.name}
     assert lease.read_text().strip() == instance
     await slots.close(remove=True)
     assert [path.name for path in leases.iterdir()] == ["lock"]
+
+
+# Run where /run/netns is a plain directory. Somebody else is about to mount it, and holds the lock, when a server wants to.
+SHARE_BESIDE_ANOTHER = """
+import fcntl, os, subprocess, threading
+from pathlib import Path
+from roost.node import wires
+
+def mounts():
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()].count(str(wires.NETNS_DIRECTORY))
+
+before = mounts()
+other = os.open(wires.NETNS_DIRECTORY, os.O_RDONLY)
+fcntl.flock(other, fcntl.LOCK_EX)
+server = threading.Thread(target=wires.share_netns_directory)
+server.start()
+while server.is_alive() and "->" not in Path("/proc/locks").read_text():
+    pass
+subprocess.run(["mount", "--bind", "--make-shared", wires.NETNS_DIRECTORY, wires.NETNS_DIRECTORY], check=True)
+os.close(other)
+server.join()
+print(mounts() - before)
+"""
+
+
+def test_servers_that_start_side_by_side_mount_the_directory_of_namespaces_once() -> None:
+    alone = 'mount -t tmpfs none /run && mkdir /run/netns && exec "$@"'
+    words = ("unshare", "--mount", "--propagation", "private", "sh", "-c", alone, "-", sys.executable, "-c", SHARE_BESIDE_ANOTHER)
+    assert command(*words) == "1\n"

@@ -116,8 +116,8 @@ def container(engine: Engine, busybox: Path) -> Iterator[Container]:
 
 
 @asynccontextmanager
-async def opened(run_directory: Path, resolv_conf: Path) -> AsyncIterator[Slots]:
-    settings = SlotSettings(spare=0, run_directory=run_directory, resolv_conf=resolv_conf)
+async def opened(resolv_conf: Path) -> AsyncIterator[Slots]:
+    settings = SlotSettings(spare=0, resolv_conf=resolv_conf)
     async with anyio.create_task_group() as tasks:
         slots = Slots(instance="t" + secrets.token_hex(2), tasks=tasks, settings=settings)
         try:
@@ -135,7 +135,7 @@ async def slots(tmp_path: Path) -> AsyncIterator[Slots]:
     async with (
         await anyio.create_udp_socket(local_host=address, local_port=53) as datagrams,
         anyio.create_task_group() as tasks,
-        opened(tmp_path, resolv_conf) as slots,
+        opened(resolv_conf) as slots,
     ):
         tasks.start_soon(resolve, datagrams)
         yield slots

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
@@ -29,12 +31,15 @@ class Keys:
         self._by_id: OrderedDict[KeyId, ApiKey] = OrderedDict()
         self._revoking = anyio.Event()  # the next revocation, whosever it is
 
-    async def ensure_first(self) -> str | None:
-        """Makes a key if there is none at all and returns its secret, which is kept nowhere; None if there is one."""
+    async def ensure_first(self, keep: Callable[[str], None] | None = None) -> str | None:
+        """Makes a key if there is none at all and returns its secret; None if there is one. The secret is kept nowhere but by
+        `keep`, which comes first: a key that nobody knows would lock everybody out."""
         async with self._store.transaction() as transaction:
             if await transaction.find(ApiKey, Query(limit=1)):
                 return None
             key, secret = self._new(DEFAULT_TEAM, "first")
+            if keep is not None:
+                await anyio.to_thread.run_sync(keep, secret)
             await transaction.put(key, expect_revision=None)
         return secret
 

@@ -75,9 +75,10 @@ class Adoption:
         if journal is None or journal.sandbox is None or journal.phase in _HALF_MADE:
             await self._take_back(turn, paths, journal)
             return
-        slot = await self._slot_of(journal)
-        # Without its slot (the machine was restarted) its number will be somebody else's.
-        container = Container(paths, journal if slot else replace(journal, slot=None), slot)
+        sandbox, slot = journal.sandbox, await self._slot_of(journal)
+        if slot is None and journal.slot is not None:
+            journal = await self._without_slot(paths, journal)
+        container = Container(paths, journal, slot)
         if journal.phase is Phase.ASLEEP and slot is None:
             await self._take_back(turn, paths, journal)
             return
@@ -85,11 +86,21 @@ class Adoption:
             async with turn:
                 container, alive = await self._look(container)
         except (RoostError, OSError) as error:
-            log.error("a sandbox could not be adopted", sandbox=journal.sandbox, error=str(error))
+            log.error("a sandbox could not be adopted", sandbox=sandbox, error=str(error))
             return
         size = journal.size or await self._size_of_source(journal)
-        self._adopted.append(Adopted(journal.sandbox, container, alive, size))
-        log.info("adopted", sandbox=journal.sandbox, phase=container.journal.phase, alive=alive)
+        self._adopted.append(Adopted(sandbox, container, alive, size))
+        log.info("adopted", sandbox=sandbox, phase=container.journal.phase, alive=alive)
+
+    async def _without_slot(self, paths: ContainerPaths, journal: Journal) -> Journal:
+        """Its slot is gone (the machine was restarted), and the number will be somebody else's. Written down before anybody has
+        it: to the next server both would be in one slot."""
+        journal = replace(journal, slot=None)
+        try:
+            await to_thread.run_sync(inventory.write, paths, journal)
+        except OSError as error:
+            log.error("that a sandbox has lost its slot could not be written down", sandbox=journal.sandbox, error=str(error))
+        return journal
 
     async def _look(self, container: Container) -> tuple[Container, bool]:
         """The container as it really is, and whether its process lives."""

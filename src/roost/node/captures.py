@@ -125,7 +125,7 @@ class Captures:
     async def _list_processes(self, container: Container, order: CaptureOrder, into: list[str]) -> None:
         if order.keep_memory:
             listed = await self._containers.engine_of(container).processes(container.journal.container)
-            into += [process.command for process in listed]
+            into += [process.command for process in listed if process.pid != 1]  # the agent is back after any start
 
     async def _take_disk(self, steps: Steps, container: Container, paths: SnapshotPaths) -> subvolumes.SubvolumeInfo:
         def take() -> subvolumes.SubvolumeInfo:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import anyio
 from anyio import to_thread
 
 from roost.archive import manifest as manifests
@@ -28,6 +29,9 @@ from roost.node.inventory import Journal, Phase
 from roost.node.meter import Meter
 from roost.node.slots import Slot, Slots
 from roost.node.steps import Steps, together
+
+_ENDING_LIMIT_S = 5.0  # for processes that were killed
+_LOOKS_EVERY_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,11 @@ class Containers:
         runtime = self.engines.of(journal.engine)
         if runtime is not None:
             await runtime.kill(journal.container)
-        self.meter.remove_cgroup(self.cgroup(journal.container))
+        cgroup = self.cgroup(journal.container)
+        with anyio.move_on_after(_ENDING_LIMIT_S if runtime is not None else 0.0):
+            # One that outlived this would be taken for one that somebody prepared: without limits of its own, and never removed.
+            while not self.meter.remove_cgroup(cgroup):  # noqa: ASYNC110  nothing tells when the last process has ended
+                await anyio.sleep(_LOOKS_EVERY_S)
 
     def _begin(self, clone: Clone, journal: Journal) -> None:
         if clone.paths.home.exists() and not clone.in_place:

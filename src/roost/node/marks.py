@@ -16,8 +16,13 @@ class Marks:
 
     def put(self, index: int) -> None:
         """May be repeated."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        (self._directory / str(index)).touch()
+        while True:
+            with suppress(FileExistsError):
+                self._directory.mkdir(parents=True)
+            # Slots change side by side: whoever drops the last mark takes the directory away, perhaps right here.
+            with suppress(FileNotFoundError):
+                (self._directory / str(index)).touch()
+                return
 
     def drop(self, index: int) -> None:
         """May be repeated. The last one takes the directory with it."""

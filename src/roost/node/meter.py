@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection
 from contextlib import suppress
@@ -42,15 +43,17 @@ class Meter:
     def forget(self, sandbox: SandboxId) -> None:
         self._group_files.pop(sandbox, None)
 
-    def remove_cgroup(self, cgroup: str) -> None:
-        """The engine removes it with the container; after a crash of the engine somebody must. May be called twice."""
+    def remove_cgroup(self, cgroup: str) -> bool:
+        """The engine removes it with the container; after a crash of the engine somebody must. May be called twice. False when
+        it is still there, because processes in it have not ended yet."""
         roots = [self._cgroups] if self._unified else [path for path in self._cgroups.iterdir() if path.is_dir()]
+        gone = True
         for root in roots:
-            target = root / cgroup.lstrip("/")
             try:
-                target.rmdir()
-            except OSError:
-                continue  # not there, or not empty yet: the next sweep takes it
+                (root / cgroup.lstrip("/")).rmdir()
+            except OSError as error:
+                gone = gone and error.errno != errno.EBUSY
+        return gone
 
     def sweep_cgroups(self, parent: str, keep: Collection[str]) -> None:
         """Those below `parent` that belong to none of `keep` and hold no process are gone. Blocks for a moment."""

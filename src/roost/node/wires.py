@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import socket
 import threading
@@ -250,13 +251,18 @@ def _set_sysctl(key: str, value: str) -> None:
 
 
 def share_netns_directory() -> None:
-    """As `ip netns` does, so that both see the same namespaces. Once, before the first slot is made."""
+    """As `ip netns` does, so that both see the same namespaces. Once, before the first slot is made.
+
+    One at a time, by the lock that `ip netns` takes too: several would mount the directory one over the other.
+    """
     NETNS_DIRECTORY.mkdir(mode=0o755, exist_ok=True)
     directory = str(NETNS_DIRECTORY).encode()
-    if _libc.mount(b"", directory, b"none", _MS_SHARED | _MS_REC, None) == 0:
-        return
-    _check(_libc.mount(directory, directory, b"none", _MS_BIND | _MS_REC, None), f"mount {NETNS_DIRECTORY}")
-    _check(_libc.mount(b"", directory, b"none", _MS_SHARED | _MS_REC, None), f"share {NETNS_DIRECTORY}")
+    with _open(str(NETNS_DIRECTORY)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _libc.mount(b"", directory, b"none", _MS_SHARED | _MS_REC, None) == 0:
+            return
+        _check(_libc.mount(directory, directory, b"none", _MS_BIND | _MS_REC, None), f"mount {NETNS_DIRECTORY}")
+        _check(_libc.mount(b"", directory, b"none", _MS_SHARED | _MS_REC, None), f"share {NETNS_DIRECTORY}")
 
 
 @contextmanager

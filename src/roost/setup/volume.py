@@ -11,11 +11,13 @@ import fcntl
 import os
 import shutil
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from roost.domain.errors import Conflict, Exhausted, Fault, Unsupported
+from roost.domain.errors import Conflict, Exhausted, Fault, Unavailable, Unsupported
 from roost.setup.artefacts import Say, discard, exclusive, silent
 from roost.setup.commands import CommandFailed, Commands, find_program
 
@@ -180,11 +182,28 @@ def _format(file: Path, size_gb: int, commands: Commands, say: Say) -> None:
 
 
 def _mount(file: Path, path: Path, commands: Commands) -> None:
+    """By the device that shows the file already, if there is one. Somebody else's mount namespace may have kept the volume
+    through its unmount, or a set-up have been killed: a second device would be a second disk with the same bytes, and each of
+    the two would spoil what the other writes."""
+    for device in _devices_of(file, commands):
+        try:
+            return _mount_device(device, file, path, commands)
+        except Fault:
+            if device in _devices_of(file, commands):
+                raise  # else it was just going
     try:
         # Direct I/O: pages of the volume are cached once, not once more for the file under it.
         device = commands.run(["losetup", "--find", "--show", "--direct-io=on", file]).strip()
     except CommandFailed as error:
         raise NoLoopDevice(error.facts["output"] or "losetup failed") from error
+    return _mount_device(device, file, path, commands)
+
+
+def _devices_of(file: Path, commands: Commands) -> list[str]:
+    return commands.run(["losetup", "--list", "--noheadings", "--output", "NAME", "--associated", file]).split()
+
+
+def _mount_device(device: str, file: Path, path: Path, commands: Commands) -> None:
     try:
         commands.run(["mount", "-t", "btrfs", "-o", MOUNT_OPTIONS, device, path])
     except CommandFailed as error:
@@ -232,6 +251,23 @@ def quotas_of(path: Path) -> Quotas:
         # Kernels before 6.7 have no mode, and list the groups only.
         return Quotas.FULL if qgroups.is_dir() else Quotas.NONE
     return {"squota": Quotas.SIMPLE, "qgroup": Quotas.FULL}.get(mode, Quotas.NONE)
+
+
+@contextmanager
+def held(volume: Volume) -> Iterator[None]:
+    """Nobody can unmount it meanwhile: a server that goes on without its volume would find all its snapshots gone. Raises
+    Unavailable when somebody has done it already."""
+    folder = os.open(volume.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if volume.is_loop and not volume.path.is_mount():
+            raise Unavailable(
+                "volume_unmounted",
+                f"The volume at {volume.path} was unmounted just when it was to be used. Run the command again: it mounts it.",
+                path=str(volume.path),
+            )
+        yield
+    finally:
+        os.close(folder)
 
 
 def unmount_volume(home: Path, commands: Commands) -> None:

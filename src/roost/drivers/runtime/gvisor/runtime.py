@@ -84,21 +84,19 @@ class GVisor:
     async def kill(self, container: str) -> None:
         self._frozen.pop(container, None)
         found = self._read_state(container)
-        if found is not None and (pid := _sandbox_pid(found)):
-            if _is_sentry(pid, container):  # the number may be a stranger's by now
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        else:
-            # A server that died while it launched one leaves processes before there is a state file.
-            for pid in await anyio.to_thread.run_sync(_strays, container, f"--root={self._state}"):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        if self._has_state(container):
-            code, output = 1, f"not done within {_DELETE_LIMIT_S:g} s"
-            with anyio.move_on_after(_DELETE_LIMIT_S):
-                code, output = await self._run("delete", "-force", container)
-            if code and self._has_state(container):
-                raise EngineFailed(f"delete container {container}", output)
+        pid = _sandbox_pid(found) if found else None
+        if pid is None or not _is_sentry(pid, container):
+            # Not by the engine: it kills whoever has the numbers that it once wrote down, and they may be strangers' by now.
+            await self._kill_strays(container)
+            self._forget(container, found)
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        code, output = 1, f"not done within {_DELETE_LIMIT_S:g} s"
+        with anyio.move_on_after(_DELETE_LIMIT_S):
+            code, output = await self._run("delete", "-force", container)
+        if code and self._has_state(container):
+            raise EngineFailed(f"delete container {container}", output)
 
     async def inspect(self, container: str) -> Inspection:
         found = self._read_state(container)
@@ -125,18 +123,9 @@ class GVisor:
         inspection = await self.inspect(container)
         if inspection.pid is None:
             return
-        try:
-            descriptor = os.pidfd_open(inspection.pid)
-        except ProcessLookupError:
-            return
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, ended.set)
-        try:
-            await ended.wait()
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
+        with _process(inspection.pid) as descriptor:
+            if descriptor is not None:
+                await _ended(descriptor)
 
     def dispose(self) -> None:
         """Nothing of the engine's own is left on the machine. Only when no container is. Blocks for a moment."""
@@ -149,6 +138,32 @@ class GVisor:
             log.warning("the engine's empty namespace stays mounted", path=str(namespace), error=os.strerror(number))
             return
         shutil.rmtree(self._state, ignore_errors=True)
+
+    async def _kill_strays(self, container: str) -> None:
+        """A launch that was given up, or whose server died, leaves processes before there is a state file; a kernel that died may
+        leave the one that opens files for it. They have ended when this returns: until then they hold the container's cgroup,
+        and files of its disk."""
+        with anyio.move_on_after(_DELETE_LIMIT_S):
+            # More than once: the process that launches may have made others while it was looked for.
+            while pids := await anyio.to_thread.run_sync(_strays, container, f"--root={self._state}"):
+                with contextlib.ExitStack() as opened:
+                    processes = [opened.enter_context(_process(pid)) for pid in pids]
+                    strays = [process for pid, process in zip(pids, processes, strict=True) if container.encode() in _words(pid)]
+                    for process in filter(None, strays):
+                        with contextlib.suppress(ProcessLookupError):
+                            signal.pidfd_send_signal(process, signal.SIGKILL)
+                    for process in filter(None, strays):
+                        await _ended(process)
+            return
+        raise EngineFailed(f"kill container {container}", f"its processes did not end within {_DELETE_LIMIT_S:g} s")
+
+    def _forget(self, container: str, state: dict[str, Any] | None) -> None:
+        """The engine knows nothing of the container any more. State last: what is interrupted here is done again."""
+        if path := ((state or {}).get("sandbox") or {}).get("controlSocketPath"):
+            Path(path).unlink(missing_ok=True)
+        file = self._state_file(container)
+        file.with_suffix(".lock").unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
     async def _launch(self, container: str, what: str, *arguments: str) -> None:
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -260,24 +275,49 @@ def _sandbox_pid(state: dict[str, Any]) -> int | None:
 
 def _strays(container: str, root: str) -> list[int]:
     """The engine's processes that speak of the container. Blocks for milliseconds."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if root.encode() in words and container.encode() in words:
-                    found.append(int(entry.name))
-    return found
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [pid for pid in pids if {root.encode(), container.encode()} <= set(_words(pid))]
+
+
+def _words(pid: int) -> list[bytes]:
+    """The command line of a process; nothing of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _is_sentry(pid: int, container: str) -> bool:
     """The state file outlives a crash of the machine's process table: make sure the number is still that process."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return container.encode() in words and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+    return container.encode() in _words(pid) and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+@contextlib.contextmanager
+def _process(pid: int) -> Iterator[int | None]:
+    """A descriptor that means this process for good; None when there is none of that number."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def _ended(process: int) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(process, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(process)
 
 
 def _last_words(log: Path) -> str:
