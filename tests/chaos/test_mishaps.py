@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.domain.errors import NodeFull, SnapshotDamaged
+from roost.domain.errors import NodeFull, NotFound, SnapshotDamaged
 from tests.chaos.invariants import check_sound, sentry_of
 from tests.chaos.subjects import Subject
 from tests.real.server import Server, bounded, eventually, said, settles
@@ -60,6 +60,20 @@ def test_a_process_that_is_killed_falls_back_to_its_last_snapshot(server: Server
     eventually(lambda: check_sound(server))
 
 
+def test_whoever_follows_a_command_is_told_when_it_is_gone_with_its_sandbox(server: Server) -> None:
+    """The sandbox sleeps at its last snapshot, which does not know the connection: waiting for it would never end."""
+    subject = Subject.of(server)
+    snapshot = subject.sandbox.snapshot()
+    command = subject.sandbox.start("sleep infinity")
+    kill_sentry(server, subject)
+    with bounded(60), pytest.raises(NotFound) as told:
+        command.wait()
+    assert told.value.code == "process_gone"
+    server.roost.delete_snapshot(snapshot.id)
+    subject.sandbox.kill()
+    eventually(lambda: check_sound(server))
+
+
 def test_a_process_that_ends_while_there_is_no_server_is_found_missing(server: Server) -> None:
     subject = Subject.of(server)
     pid = sentry_of(server, subject.id)
@@ -101,6 +115,7 @@ def test_a_flipped_bit_is_refused_and_the_disk_still_boots(server: Server, file:
         settles(server, subject.id, "paused")
     resumed = subject.sandbox.resume(cold=True)
     assert resumed.cold and any("counter.py" in command for command in resumed.lost)
+    assert not any("/.roost/" in command for command in resumed.lost), "the agent runs again: it is not lost"
     subject.check_disk()
     subject.sandbox.kill()
     eventually(lambda: check_sound(server))

@@ -123,6 +123,8 @@ async def test_a_process_found_gone_rewinds_to_the_last_snapshot(roost: Roost, m
     assert "gone" in (record.reason or "")
     [rewound] = await roost.ground.events(EventKind.REWOUND)
     assert (rewound.facts["snapshot"], rewound.facts["cold"]) == (kept.id, False)
+    route = roost.directory.locate(sandbox.id)
+    assert route is not None and route.lost == record.incarnation, "its connections lead nowhere"
     await roost.power.resume(TEAM, sandbox.id)
     assert roost.guest(sandbox).memory == "before"
     assert (await roost.ground.record(sandbox.id)).reason is None

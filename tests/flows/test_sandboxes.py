@@ -49,6 +49,7 @@ pytestmark = pytest.mark.anyio
         (CreateSandbox(size=Size(memory_mb=-5)), Invalid, "memory_mb"),
         (CreateSandbox(size=Size(memory_mb=16)), Invalid, "64"),
         (CreateSandbox(size=Size(cpus=10_000)), Invalid, "cpus"),
+        (CreateSandbox(size=Size(memory_mb=99_999_999)), Invalid, "memory_mb is 99999999: .* to 4194304"),
         (CreateSandbox(idempotency_key=""), Invalid, "idempotency"),
     ],
 )

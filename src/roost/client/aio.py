@@ -19,7 +19,7 @@ from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.links import LinkRecord
 from roost.client.output import CommandResult, Exit, Output, Stream, Tracker
 from roost.client.questions import QuestionRecord
-from roost.client.reattach import delays, gave_up, is_passing
+from roost.client.reattach import delays, explained, gave_up, is_passing
 from roost.client.records import Failure, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.status import AsyncStatus
 from roost.client.transport import AsyncTransport, Streaming, translate
@@ -297,13 +297,12 @@ class AsyncProcess:
         if self._envelopes.ended and self._tracker.exit is None:
             await self._reattach(self._let_go_by(self._envelopes.error))
 
-    @staticmethod
-    def _let_go_by(error: RoostError | None) -> RoostError:
+    def _let_go_by(self, error: RoostError | None) -> RoostError:
         """The one end of a stream after which the process can still be followed: we read too slowly."""
         if error is None:
             raise Fault("bad_stream", "The agent ended the stream without saying how the process ended.")
         if error.code != "resource_exhausted":
-            raise error
+            raise explained(error, self._tracker.pid)
         return error
 
     async def _reattach(self, cause: Exception) -> None:

@@ -15,7 +15,7 @@ from roost.client import agent
 from roost.client.agent import Command, Door
 from roost.client.connect import STREAM_HEADERS, Envelopes, envelope
 from roost.client.output import CommandResult, Exit, Output, Stream, Tracker
-from roost.client.reattach import delays, gave_up, is_passing
+from roost.client.reattach import delays, explained, gave_up, is_passing
 from roost.client.transport import Streaming, Transport, translate
 from roost.domain.errors import Fault, NotFound, RoostError
 
@@ -185,7 +185,7 @@ class Process:
         if error is None:
             raise Fault("bad_stream", "The agent ended the stream without saying how the process ended.")
         if error.code != "resource_exhausted":
-            raise error
+            raise explained(error, self._tracker.pid)
         # We read so slowly that the agent let us go. What its ring still holds can be read; if that is not enough, it
         # says so.
         self._reattach(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from roost.domain.errors import RoostError, Unavailable
+from roost.domain.errors import NotFound, RoostError, Unavailable
 
 _PATIENCE_S = 60.0  # a server that is stopped and started again is back by then
 _LONGEST_DELAY_S = 2.0
@@ -23,6 +23,19 @@ def is_passing(error: RoostError) -> bool:
     """Whether the way may be open again in a moment. A sandbox that cannot be reached is not: it died or sleeps on
     purpose."""
     return isinstance(error, Unavailable) and error.code not in ("sandbox_unreachable", "port_not_open")
+
+
+def explained(error: RoostError, pid: int | None) -> RoostError:
+    """Why a process cannot be followed further. One that had started and is unknown now ran at a moment that its sandbox
+    does not remember."""
+    if pid is None or not isinstance(error, NotFound):
+        return error
+    return NotFound(
+        "process_gone",
+        f"Process {pid} is gone, and how it ended is not known: its sandbox was lost or rolled back meanwhile, or it"
+        " ended too long ago. `roost logs` tells what happened to the sandbox.",
+        pid=pid,
+    )
 
 
 def gave_up(pid: int | None, cause: Exception) -> RoostError:

@@ -101,7 +101,7 @@ def check_seconds(what: str, seconds: float | None) -> None:
     if seconds is not None and not (0 < seconds <= LONGEST_TIMEOUT_S and math.isfinite(seconds)):
         raise Invalid(
             f"{what}_invalid",
-            f"{what} is {seconds:g}: it must be more than 0 and at most {LONGEST_TIMEOUT_S:g} seconds."
+            f"{what} is {seconds:.12g}: it must be more than 0 and at most {LONGEST_TIMEOUT_S:.12g} seconds."
             " Leave it out for a sandbox that runs until told otherwise.",
             value=seconds,
         )
@@ -142,7 +142,9 @@ def check_size(size: Size) -> None:
     for what in ("cpus", "memory_mb", "disk_mb", "pids"):
         value, most = getattr(size, what), getattr(LARGEST, what)
         if not 0 <= value <= most:
-            raise Invalid("size_invalid", f"{what} is {value:g}: it must be 0 (no limit) to {most:g}.", field=what, value=value)
+            raise Invalid(
+                "size_invalid", f"{what} is {value:.12g}: it must be 0 (no limit) to {most:.12g}.", field=what, value=value
+            )
     if 0 < size.memory_mb < LEAST_MEMORY_MB:
         raise Invalid(
             "size_invalid",

@@ -42,13 +42,17 @@ class RouteTable:
         self._routes: dict[str, Route] = {}
         self._revisions: dict[str, int] = {}
         self._addresses: dict[str, tuple[int, str]] = {}
+        self._lost: dict[str, int] = {}  # the newest incarnation whose process was lost
         self._links: dict[SandboxId, dict[str, Link]] = {}  # by digest
         self._watchers: WeakSet[Changes] = WeakSet()
 
-    def put(self, record: Sandbox, address: str | None = None) -> None:
-        """The record was committed. `address` is where this incarnation answers, if that is news."""
+    def put(self, record: Sandbox, address: str | None = None, *, lost: int = 0) -> None:
+        """The record was committed. `address` is where this incarnation answers, `lost` the one whose process is gone, if that is
+        news."""
         if address is not None:
             self._addresses[record.id] = (record.incarnation, address)
+        if lost:
+            self._lost[record.id] = lost
         if record.revision < self._revisions.get(record.id, 0):
             return
         for listener in self._listeners:
@@ -67,6 +71,7 @@ class RouteTable:
             ingress=record.ingress,
             driver=record.driver,
             links=dict(self._links.get(record.id, {})),
+            lost=self._lost.get(record.id, 0),
         )
         self._replace(route)
 
@@ -126,6 +131,7 @@ class RouteTable:
     def _drop(self, record: Sandbox) -> None:
         self._revisions[record.id] = record.revision  # kept until forgotten: a late write must not bring it back
         self._addresses.pop(record.id, None)
+        self._lost.pop(record.id, None)
         self._links.pop(record.id, None)
         if route := self._routes.pop(record.id, None):
             self._announce(Route(route.sandbox, route.team, record.incarnation, None, route.access_token, wakes=False))

@@ -306,7 +306,7 @@ class Flights:
         ended = await self._moves.fail(flight.begun, error, lost=lost, salvage=salvage)
         flight.fail(flight.overtaken_error if ended is None and flight.overtaken_by else error)
         if ended is not None:
-            self._routes.put(ended.sandbox)
+            self._routes.put(ended.sandbox, lost=ended.lost)
             if ended.sandbox.operation not in (None, flight.operation):
                 self._launch(ended.sandbox)  # its disk survived: it boots again
         return ended
@@ -317,7 +317,7 @@ class Flights:
         """An end that no flight brought about."""
         if ended is None:
             return
-        self._routes.put(ended.sandbox)
+        self._routes.put(ended.sandbox, lost=ended.lost)
         if ended.sandbox.state in MOVING:
             self._launch(ended.sandbox)
         self._start(self._sweep, node, ended.leftovers)

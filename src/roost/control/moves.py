@@ -90,6 +90,7 @@ class Ended:
     sandbox: Sandbox
     snapshot: Snapshot | None = None
     leftovers: Leftovers = field(default_factory=Leftovers)
+    lost: int = 0  # the incarnation whose process is gone, where another one takes its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +295,7 @@ class Moves:
         if kept is not None:
             await transaction.put(salvaged_record(record, kept), expect_revision=None)
         await transaction.append(rewound_event(back, cold=record.snapshot is None, disk=kept, now=now))
-        return Ended(back, leftovers=leftovers)
+        return Ended(back, leftovers=leftovers, lost=record.incarnation)
 
     async def _die(self, transaction: Transaction, record: Sandbox, reason: str) -> Ended:
         now = self._clock.now()

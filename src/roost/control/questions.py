@@ -264,7 +264,9 @@ def _check(request: AskQuestion) -> None:
     if not 0 < len(request.text.strip()) <= LONGEST_TEXT or len(request.text) > LONGEST_TEXT:
         raise Invalid("text_invalid", f"A question has 1 to {LONGEST_TEXT} characters.", length=len(request.text))
     if not 0 < request.ttl_s <= LONGEST_TTL_S:
-        raise Invalid("ttl_s_invalid", f"ttl_s is {request.ttl_s:g}: more than 0, at most {LONGEST_TTL_S:g} seconds (30 days).")
+        raise Invalid(
+            "ttl_s_invalid", f"ttl_s is {request.ttl_s:.12g}: more than 0, at most {LONGEST_TTL_S:.12g} seconds (30 days)."
+        )
     _check_choices(request.choices)
 
 

@@ -339,9 +339,11 @@ class SnapshotHasNoMemory(Conflict):
 
 class NodeFull(Exhausted):
     def __init__(self, what: str, needed: str, free: str) -> None:
+        # A sleep takes disk space: it would make that worse.
+        remedy = "Kill sandboxes, or delete snapshots." if what.startswith("disk") else "Pause or kill sandboxes."
         super().__init__(
             "node_full",
-            f"The machine has no {what} left: {needed} needed, {free} free. Pause or kill sandboxes, or delete snapshots.",
+            f"The machine has no {what} left: {needed} needed, {free} free. {remedy}",
             what=what,
             needed=needed,
             free=free,

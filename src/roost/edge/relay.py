@@ -305,6 +305,10 @@ class Exchange:
             self._reach.reconsider()
         if self._upstream is None or self._ended:
             return
+        if self._upstream.incarnation <= route.lost:
+            self._upstream.abort()
+            self.upstream_lost(ConnectionResetError())  # it sleeps at an earlier moment, which knows nothing of this connection
+            return
         self._wakes = route.wakes and not self._quiet
         self._asleep = True
         if self.waits_for_wake:
@@ -313,8 +317,8 @@ class Exchange:
     def unpark(self, route: Route) -> None:
         if not self._obeys(route) or self._upstream is None:
             return
-        if self._upstream.address != route.address:
-            self.cut()  # it woke up elsewhere: the connection leads nowhere
+        if self._upstream.address != route.address or self._upstream.incarnation <= route.lost:
+            self.cut()  # it woke up elsewhere, or is another machine: the connection leads nowhere
             return
         if not self._asleep:
             return

@@ -66,11 +66,14 @@ class FakeRoutes:
             self._homes[route.sandbox] = route.address
         self._publish(route)
 
-    def sleep(self, sandbox: SandboxId, *, home: str | None = None) -> None:
-        """The sandbox sleeps; it will wake up where it was, or at `home`."""
+    def sleep(self, sandbox: SandboxId, *, home: str | None = None, lost: bool = False) -> None:
+        """The sandbox sleeps; it will wake up where it was, or at `home`. `lost`: at an earlier moment, since its process is
+        gone."""
         if home is not None:
             self._homes[sandbox] = home
         route = replace(self._routes[sandbox], address=None)
+        if lost:
+            route = replace(route, lost=route.incarnation)
         self._routes[sandbox] = route
         self._publish(route)
 

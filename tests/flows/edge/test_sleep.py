@@ -169,6 +169,41 @@ async def test_a_parked_connection_whose_wake_fails_is_cut(world: Any) -> None:
     assert await ends(silent) == b""
 
 
+async def test_a_connection_to_a_process_that_was_lost_is_cut_though_the_sandbox_sleeps_on(world: Any) -> None:
+    """It would wait for ever: the moment that the sandbox fell back to knows nothing of the connection."""
+    sandbox = world.sandbox()
+    port = await sandbox.serve(raw_echo)
+    reader, _ = await tunnel(world, sandbox, port)
+    world.routes.sleep(sandbox.id, lost=True)
+    assert await ends(reader) == b""
+    assert world.routes.flights == [], "whoever still wants something asks again"
+    again, speaker = await tunnel(world, sandbox, port)
+    world.routes.sleep(sandbox.id)
+    await anyio.wait_all_tasks_blocked()
+    speaker.write(b"hello")
+    assert await again.readexactly(5) == b"hello", "later sleeps leave later connections alone"
+
+
+async def test_a_request_that_its_sandbox_was_lost_over_is_told(world: Any) -> None:
+    sandbox = world.sandbox()
+    asked = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    port = await sandbox.serve(silent)
+    reader, writer = await asyncio.open_connection("127.0.0.1", world.port)
+    world.stack.callback(writer.close)
+    writer.write(f"GET / HTTP/1.1\r\nHost: {world.host(sandbox, port)}\r\n\r\n".encode())
+    await asked.wait()
+    world.routes.sleep(sandbox.id, lost=True)
+    with anyio.fail_after(20):
+        assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 502")
+
+
 async def test_death_cuts_in_the_middle_of_a_body(world: Any) -> None:
     sandbox = world.sandbox()
     gone = asyncio.Event()

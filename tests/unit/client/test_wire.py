@@ -16,7 +16,7 @@ from roost.client.connect import Envelopes, envelope
 from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.errors import from_answer
 from roost.client.output import Exit, Stream, Tracker
-from roost.client.reattach import delays
+from roost.client.reattach import delays, explained
 from roost.client.roost import Roost
 from roost.client.sse import EventStream
 from roost.domain.errors import Fault, Invalid, NotFound, RoostError, SnapshotDamaged, Unauthenticated, Unavailable
@@ -176,3 +176,14 @@ def test_patience_ends() -> None:
     assert waits[0] == 0
     assert 50 < sum(waits) < 70
     assert Stream("stdout") is Stream.STDOUT
+
+
+def test_a_process_that_its_sandbox_no_longer_knows_is_said_to_be_gone() -> None:
+    unknown = NotFound("not_found", "process with tag 'roost-1' not found")
+    assert explained(unknown, None) is unknown, "it was never there"
+    gone = explained(unknown, 7)
+    assert gone.code == "process_gone"
+    assert "Process 7 is gone" in gone.message
+    assert "tag" not in gone.message
+    other = Unavailable("unavailable", "try again")
+    assert explained(other, 7) is other

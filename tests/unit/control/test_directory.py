@@ -57,6 +57,25 @@ def test_the_address_is_shown_while_traffic_is_let_through() -> None:
     assert address(table) == "198.18.0.2", "the pause failed: it is where it was"
 
 
+def test_a_lost_process_is_remembered_until_the_sandbox_ends() -> None:
+    table = RouteTable()
+
+    def lost() -> int:
+        route = table.locate("i1")
+        assert route is not None
+        return route.lost
+
+    table.put(at(State.RUNNING, 1, incarnation=2), "198.18.0.2")
+    assert lost() == 0
+    table.put(at(State.PAUSED, 2, incarnation=2), lost=2)
+    assert lost() == 2
+    table.put(at(State.RUNNING, 3, incarnation=3), "198.18.0.2")
+    assert lost() == 2, "who was slow to hear of the sleep hears of it now"
+    table.put(at(State.DEAD, 4, incarnation=3))
+    table.put(at(State.RUNNING, 5, incarnation=4))
+    assert lost() == 0
+
+
 def test_an_address_belongs_to_one_incarnation() -> None:
     table = RouteTable()
     table.put(at(State.RUNNING, 1), "198.18.0.2")

@@ -29,6 +29,7 @@ def test_a_refusal_says_what_is_missing_and_how_much(memory_gb: float, disk_gb: 
         rank([room("a", memory_gb, disk_gb)], Need())
     assert refused.value.facts["what"] == what
     assert refused.value.facts["needed"] in refused.value.message
+    assert ("Pause" in refused.value.message) is (what == "memory"), "a sleep takes disk space"
 
 
 def test_exactly_enough_is_enough() -> None:
