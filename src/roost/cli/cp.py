@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.options import User
+from roost.cli.options import AsJson, User
 from roost.cli.progress import Bar, transferring
+from roost.cli.rendering import say_json
 from roost.domain.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def cp(
     source: Annotated[str, typer.Argument(help="A path here, or SANDBOX:PATH.", show_default=False)],
     destination: Annotated[str, typer.Argument(help="A path here, or SANDBOX:PATH.", show_default=False)],
     user: User = None,
+    as_json: AsJson = False,
 ) -> None:
     """Copy a file or a directory into a sandbox or out of it.
 
@@ -38,10 +40,13 @@ def cp(
     if (origin.sandbox is None) == (target.sandbox is None):
         raise Invalid("invalid", "One of the two must be in a sandbox, written SANDBOX:PATH, and the other one here.")
     with connect() as roost:
+        sandbox = roost.get(target.sandbox or origin.sandbox or "")
         if target.sandbox is not None:
-            _upload(roost.get(target.sandbox), Path(origin.path), target.path, user)
-        elif origin.sandbox is not None:
-            _download(roost.get(origin.sandbox), origin.path, Path(target.path), user)
+            made = _upload(sandbox, Path(origin.path), target.path, user)
+        else:
+            made = str(_download(sandbox, origin.path, target.path, user))
+    if as_json:
+        say_json({"sandbox": sandbox.id, "source": source, "destination": destination, "path": made})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ class Place:
         return Place(sandbox, path or ".")
 
 
-def _upload(sandbox: Sandbox, local: Path, path: str, user: str | None) -> None:
+def _upload(sandbox: Sandbox, local: Path, path: str, user: str | None) -> str:
+    """Where it is now, in the sandbox."""
     files = sandbox.files.as_user(user)
     try:
         found = local.stat()
@@ -69,15 +75,15 @@ def _upload(sandbox: Sandbox, local: Path, path: str, user: str | None) -> None:
     if into_directory:
         path = posixpath.join(entry.path if entry is not None else path, local.resolve().name)
     if stat.S_ISDIR(found.st_mode):
-        _upload_directory(sandbox, local, path, user)
-        return
+        return _upload_directory(sandbox, local, path, user)
     with local.open("rb") as content, transferring(local.name, found.st_size) as bar:
         files.write(path, _chunks_of(content, bar), size=found.st_size)
     if found.st_mode & stat.S_IXUSR:
         _must_succeed(sandbox, ("chmod", f"{stat.S_IMODE(found.st_mode) & 0o777:o}", path), user)
+    return path
 
 
-def _upload_directory(sandbox: Sandbox, local: Path, path: str, user: str | None) -> None:
+def _upload_directory(sandbox: Sandbox, local: Path, path: str, user: str | None) -> str:
     from roost.cli.tarring import tar_of, weigh
 
     files = sandbox.files.as_user(user)
@@ -88,20 +94,24 @@ def _upload_directory(sandbox: Sandbox, local: Path, path: str, user: str | None
     with transferring(local.name or str(local), weigh(local)) as bar:
         command = ("tar", "--no-same-owner", "-xf", "-", "-C", target)
         _must_succeed(sandbox, command, user, tar_of(local, bar.advance))
+    return target
 
 
-def _download(sandbox: Sandbox, path: str, local: Path, user: str | None) -> None:
+def _download(sandbox: Sandbox, path: str, destination: str, user: str | None) -> Path:
+    """Where it is now, here."""
+    local = Path(destination)
     files = sandbox.files.as_user(user)
     entry = files.stat(path)
     if local.is_dir():
         local = local / posixpath.basename(entry.path.rstrip("/") or sandbox.id)
-    elif str(local).endswith("/"):
-        raise Invalid("invalid", f"There is no directory {local} here.", path=str(local))
+    elif destination.endswith("/"):
+        raise Invalid("invalid", f"There is no directory {destination} here.", path=destination)
     if entry.is_directory:
         _download_directory(sandbox, entry, local, user)
-        return
-    with transferring(entry.name, entry.size_bytes) as bar, files.reading(entry.path) as chunks:
-        _write_beside(local, chunks, entry.mode & 0o777 or 0o644, bar)
+    else:
+        with transferring(entry.name, entry.size_bytes) as bar, files.reading(entry.path) as chunks:
+            _write_beside(local, chunks, entry.mode & 0o777 or 0o644, bar)
+    return local
 
 
 def _download_directory(sandbox: Sandbox, entry: FileEntry, local: Path, user: str | None) -> None:

@@ -123,10 +123,14 @@ def clipboard_get(sandbox: SandboxRef, as_json: AsJson = False) -> None:
 def clipboard_set(
     sandbox: SandboxRef,
     text: Annotated[str, typer.Argument(help="`-`: what comes in on stdin.", show_default=False)],
+    as_json: AsJson = False,
 ) -> None:
     """Put a text on the clipboard."""
+    said = _text(text)
     with connect() as roost:
-        roost.get(sandbox).desktop.set_clipboard(_text(text))
+        roost.get(sandbox).desktop.set_clipboard(said)
+    if as_json:
+        say_json({"text": said})
 
 
 def _text(text: str) -> str:

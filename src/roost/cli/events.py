@@ -8,7 +8,7 @@ import typer
 
 from roost.cli.connection import connect
 from roost.cli.options import AsJson
-from roost.cli.rendering import joined, moment, say_at_once, say_json, say_json_line
+from roost.cli.rendering import joined, moment, one_line, say_at_once, say_json, say_json_line
 
 if TYPE_CHECKING:
     from roost.client.records import Event
@@ -33,22 +33,22 @@ def events(
             say_json([event.raw for event in found])
             return
         for event in found:
-            _tell(event, as_json)
+            tell(event, as_json)
         if not follow:
             return
         after = found[-1].sequence if found else 0
         for event in roost.follow_events(after=after, sandbox=sandbox, kind=kind):
-            _tell(event, as_json)
+            tell(event, as_json)
 
 
-def _tell(event: Event, as_json: bool) -> None:
+def tell(event: Event, as_json: bool) -> None:
     if as_json:
         say_json_line(event.raw)
     else:
-        say_at_once(line(event))
+        say_at_once(_line(event))
 
 
-def line(event: Event) -> str:
+def _line(event: Event) -> str:
     about = f"  {event.sandbox}" if event.sandbox else ""
-    facts = joined(event.facts)
+    facts = one_line(joined(event.facts))
     return f"{moment(event.at)}  {event.kind}{about}{'  ' + facts if facts else ''}"

@@ -91,7 +91,7 @@ def execute(asked: Execution) -> int:
         if asked.detach:
             return _leave(process, asked)
         if asked.as_json:
-            return _collect(process)
+            return collect(process)
         flush_output()
         return follow(process, asked.sandbox, forward_input=asked.interactive)
 
@@ -107,7 +107,8 @@ def _leave(process: Process, asked: Execution) -> int:
     return 0
 
 
-def _collect(process: Process) -> int:
+def collect(process: Process) -> int:
+    """Waits for its end and prints all that it said as one object."""
     from roost.client.processes import run_to_end
 
     result = run_to_end(process)

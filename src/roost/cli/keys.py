@@ -48,9 +48,15 @@ def create(name: Annotated[str, typer.Argument(help="What it is for.")], as_json
 
 
 @keys.command()
-def rm(key: Annotated[list[str], typer.Argument(metavar="KEY...", help="Ids.", show_default=False)]) -> None:
+def rm(
+    key: Annotated[list[str], typer.Argument(metavar="KEY...", help="Ids.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
     """Revoke API keys."""
     with connect() as roost:
         for id in key:
             roost.run(calls.revoke_key(id))
-            say(id)
+            if not as_json:
+                say(id)
+    if as_json:
+        say_json([{"id": id, "deleted": True} for id in key])

@@ -52,12 +52,16 @@ def links(sandbox: SandboxRef, as_json: AsJson = False) -> None:
 def unlink(
     sandbox: SandboxRef,
     link: Annotated[list[str], typer.Argument(metavar="LINK...", help="Ids.", show_default=False)],
+    as_json: AsJson = False,
 ) -> None:
     """Revoke links to a sandbox's screen or ports: what they opened is cut."""
     with connect() as roost:
         for id in link:
             roost.run(calls.revoke(sandbox, id))
-            say(id)
+            if not as_json:
+                say(id)
+    if as_json:
+        say_json([{"id": id, "deleted": True} for id in link])
 
 
 def _cells(link: calls.LinkRecord, now: datetime) -> tuple[str, ...]:

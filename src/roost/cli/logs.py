@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.events import line
+from roost.cli.events import tell
 from roost.cli.options import AsJson, SandboxRef
-from roost.cli.rendering import note, say, say_at_once, say_json
+from roost.cli.rendering import note, one_line, say, say_json
 
 
 def logs(
@@ -27,17 +27,17 @@ def logs(
         found = roost.get(sandbox)
         events = roost.events(sandbox=found.id, limit=limit, newest_first="true")
         events.reverse()
-        processes = found.processes() if found.record.state == "running" else []
-        if as_json:
+        processes = found.processes() if found.record.state == "running" and not (as_json and follow) else []
+        if as_json and not follow:
             say_json({"events": [event.raw for event in events], "processes": [process.raw for process in processes]})
             return
         for event in events:
-            say(line(event))
+            tell(event, as_json)
         if found.record.state != "running":
             note(f"{found.id} is {found.record.state}: no command runs in it now.")
         for process in processes:
-            say(f"running {process.pid}  {shlex.join(process.command)}")
+            say(f"running {process.pid}  {one_line(shlex.join(process.command))}")
         if follow:
             after = events[-1].sequence if events else 0
             for event in roost.follow_events(after=after, sandbox=found.id):
-                say_at_once(line(event))
+                tell(event, as_json)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roost.cli.rendering import say_json
 from roost.settings import Settings
 from roost.setup.boards import show_progress
 from roost.setup.installation import install, prepare_cache
@@ -26,6 +27,7 @@ def setup(
             help="Only what every home shares: engine, interpreter, pages, root filesystems. Tests need no more.",
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what is ready as JSON.")] = False,
 ) -> None:
     """Install everything that Roost needs on this machine, without serving. What is there is left alone."""
     settings = Settings.load(home=home)
@@ -35,4 +37,8 @@ def setup(
             prepare_cache(settings, board)
         else:
             install(settings, board)
-    console.print(f"Ready: {settings.cache if cache_only else settings.home}", markup=False, soft_wrap=True)
+    ready = settings.cache if cache_only else settings.home
+    if as_json:
+        say_json({"ready": str(ready)})
+    else:
+        console.print(f"Ready: {ready}", markup=False, soft_wrap=True)

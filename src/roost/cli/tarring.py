@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roost.client.processes import Process
 
 CHUNK_BYTES = 1 << 18
+_HARMLESS_MODE = 0o755  # as tarfile leaves files: nobody else may write what came from a sandbox
 Advance = Callable[[int], None]
 
 
@@ -80,6 +81,7 @@ def unpack(process: Process, directory: Path, advance: Advance) -> str:
     about."""
     reader = _OutputReader(process, advance)
     directory.mkdir(parents=True, exist_ok=True)
+    modes: list[tuple[Path, int]] = []  # of directories: set last, since nothing can be written into a read-only one
     try:
         with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as tar:
             for member in tar:
@@ -87,10 +89,26 @@ def unpack(process: Process, directory: Path, advance: Advance) -> str:
                     note(f"Left out {member.name}: a device.")
                     continue
                 tar.extract(member, directory, filter=_confined, set_attrs=not member.isdir())
+                if member.isdir() and member.name != ".":
+                    modes.append((directory / member.name, member.mode & _HARMLESS_MODE))
     except tarfile.TarError as error:
         said = reader.complaints.decode(errors="replace").strip()
         raise Conflict("copy_failed", f"The copy broke off: {said or error}", path=str(directory)) from error
+    for path, mode in reversed(modes):
+        _set_mode(path, mode)
     return reader.complaints.decode(errors="replace").strip()
+
+
+def _set_mode(directory: Path, mode: int) -> None:
+    """Through no link: one that was here before may stand in its place."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
 
 
 def _confined(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roost.cli.rendering import say
+from roost.cli.rendering import say, say_json_line
 from roost.domain.errors import Conflict, Fault, TimedOut
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def up(
     tls_cert: Annotated[Path | None, typer.Option(help="Your own certificate for the domain and *.<domain>.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Serve in the background.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print address, pid and key as JSON once it serves.")] = False,
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", hidden=True)] = None,
 ) -> None:
     """Make this machine ready, if it is not, and serve. Ctrl-C ends the server; sandboxes live on until the next
@@ -48,9 +49,10 @@ def up(
         _install(settings)
         given = {"--host": host, "--port": port, "--domain": domain, "--tls-cert": tls_cert, "--tls-key": tls_key}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
-        _serve_in_background(settings, words + ([] if tls is None else ["--tls" if tls else "--no-tls"]))
+        words += [] if tls is None else ["--tls" if tls else "--no-tls"]
+        _serve_in_background(settings, words, as_json=as_json)
     else:
-        _serve(settings, _install(settings), ready_fd)
+        _serve(settings, _install(settings), ready_fd, as_json=as_json)
 
 
 def _refuse_second(settings: Settings) -> None:
@@ -85,16 +87,18 @@ def _install(settings: Settings) -> Any:
         return install(settings, board)
 
 
-def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
+def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_json: bool) -> None:
     import anyio
 
     from roost import serving
 
     def on_ready(info: serving.ServerInfo) -> None:
+        told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
         if ready_fd is not None:
-            told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
             os.write(ready_fd, json.dumps(told).encode())
             os.close(ready_fd)
+        elif as_json:
+            say_json_line(told)
         else:
             greet(info.url, info.key, settings.home, str(info.ca) if info.ca else None)
             say("\nCtrl-C ends the server; sandboxes live on.")
@@ -106,7 +110,7 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None) -> None:
     anyio.run(serve, backend_options={"use_uvloop": True})
 
 
-def _serve_in_background(settings: Settings, options: list[str]) -> None:
+def _serve_in_background(settings: Settings, options: list[str], *, as_json: bool) -> None:
     """Starts a server that outlives us and waits until it serves: it writes to a pipe when it does, or ends and closes
     it."""
     reader, writer = os.pipe()
@@ -126,6 +130,9 @@ def _serve_in_background(settings: Settings, options: list[str]) -> None:
         os.close(reader)
     if told:
         info = json.loads(told)
+        if as_json:
+            say_json_line(info)
+            return
         greet(info["url"], info["key"], settings.home, info["ca"])
         say("\n`roost down` ends the server; sandboxes live on.")
         return

@@ -10,6 +10,9 @@ from typing import TextIO
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
+CHATTY = ("alembic", "uvicorn.error")
+"""Libraries that tell at every start what tells a person nothing: their warnings are heard, the rest when debugging."""
+
 
 class Format(StrEnum):
     CONSOLE = "console"
@@ -44,6 +47,8 @@ def configure(format: Format, level: Level = Level.INFO, *, stream: TextIO | Non
     root = logging.getLogger()
     root.handlers = [output]
     root.setLevel(threshold)
+    for library in CHATTY:
+        logging.getLogger(library).setLevel(threshold if threshold <= logging.DEBUG else max(threshold, logging.WARNING))
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def tree(root: Path) -> dict[str, object]:
         if path.is_symlink():
             found[name] = ("link", str(path.readlink()))
         elif path.is_dir():
-            found[name] = "directory"
+            found[name] = ("directory", path.stat().st_mode & 0o777)
         else:
             found[name] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
     return found
@@ -48,6 +49,10 @@ def tree(root: Path) -> dict[str, object]:
 def grow(root: Path) -> None:
     (root / "sub/deep").mkdir(parents=True)
     (root / "empty").mkdir()
+    (root / "sub").chmod(0o750)
+    (root / "sealed").mkdir()
+    (root / "sealed/inside").write_text("z")
+    (root / "sealed").chmod(0o555)
     (root / "none").write_bytes(b"")
     (root / "sub/data.bin").write_bytes(os.urandom(700_001))
     (root / "sub/deep/ünïcode name").write_text("x")
@@ -67,6 +72,9 @@ def test_a_file_goes_in_and_comes_out(server: Server, sandbox: str, here: Path, 
     assert server.cli("cp", f"{sandbox}:{inside}/b", str(here / "c")).returncode == 0
     assert (here / "c").read_bytes() == data
     assert sorted(path.name for path in here.iterdir()) == ["a", "c"]
+    told = json.loads(server.cli("cp", "--json", f"{sandbox}:{inside}/b", str(here)).stdout)
+    assert (told["path"], told["source"]) == (str(here / "b"), f"{sandbox}:{inside}/b")
+    assert json.loads(server.cli("cp", "--json", str(here / "b"), f"{sandbox}:{inside}/d").stdout)["path"] == f"{inside}/d"
 
 
 def test_into_a_directory_it_keeps_its_name(server: Server, sandbox: str, here: Path, inside: Path) -> None:
@@ -113,6 +121,10 @@ def test_what_is_not_there_is_told(server: Server, sandbox: str, here: Path, ins
     (inside / "file").write_text("x")
     refused = server.cli("cp", f"{sandbox}:{inside}/file", str(here / "no" / "such"))
     assert refused.returncode == 1
+    (inside / "folder").mkdir()
+    refused = server.cli("cp", f"{sandbox}:{inside}/folder", f"{here}/no/")
+    assert refused.returncode == 1
+    assert b"There is no directory" in refused.stderr
     assert list(here.iterdir()) == []
 
 

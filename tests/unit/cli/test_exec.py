@@ -75,14 +75,18 @@ def test_a_cut_connection_loses_and_repeats_nothing(server: Server, sandbox: str
 
 def test_a_command_is_left_running_and_found_again(server: Server, sandbox: str, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    script = f"echo before; while [ ! -e {gate} ]; do sleep 0.05; done; echo after; exit 5"
+    script = f"echo before; : '\x1b[2J'\nwhile [ ! -e {gate} ]; do sleep 0.05; done; echo after; exit 5"
     started = server.cli("exec", "--detach", "--json", sandbox, "--", "sh", "-c", script)
     pid = json.loads(started.stdout)["pid"]
-    assert f"running {pid}".encode() in server.cli("logs", sandbox).stdout
+    listed = server.cli("logs", sandbox).stdout
+    assert f"running {pid}".encode() in listed.splitlines()[-1], "a script is one line"
+    assert b"\x1b" not in listed, "what runs inside does not steer the terminal outside"
     gate.touch()
     followed = server.cli("attach", sandbox, str(pid))
     assert (followed.returncode, followed.stdout) == (5, b"before\nafter\n")
     assert server.cli("attach", "--live", sandbox, str(pid)).returncode == 5
+    collected = server.cli("attach", "--json", sandbox, str(pid))
+    assert json.loads(collected.stdout) == {"exit_code": 5, "stdout": "before\nafter\n", "stderr": ""}
 
 
 def test_json_collects_the_result(server: Server, sandbox: str) -> None:

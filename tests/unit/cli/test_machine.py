@@ -16,6 +16,7 @@ from roost.cli.machine import find_running, is_locked, require_running, stop
 from roost.cli.main import run
 from roost.cli.up import greet
 from roost.domain.errors import TimedOut, Unavailable
+from roost.serving import hold_home
 
 SERVER = """
 import fcntl, json, os, pathlib, signal, sys
@@ -63,6 +64,23 @@ def test_what_a_dead_server_left_counts_for_nothing(tmp_path: Path) -> None:
         require_running(tmp_path)
 
 
+@pytest.mark.parametrize("words", [["down"], ["down", "--all"]])
+def test_a_server_that_is_starting_is_not_mistaken_for_the_one_before(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one before was killed, and its number is somebody else's by now."""
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9", "pid": stranger.pid}))
+        try:
+            with hold_home(tmp_path):
+                assert find_running(tmp_path) is None
+                assert run([*words, "--home", str(tmp_path)]) == 1
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+    assert "just starting" in capsys.readouterr().err
+
+
 def test_a_server_that_does_not_end_is_told(tmp_path: Path) -> None:
     with server_on(tmp_path, "stubborn"):
         running = require_running(tmp_path)
@@ -86,6 +104,10 @@ def test_down_ends_the_server_and_says_so_twice(tmp_path: Path, capsys: pytest.C
     assert run(["down", "--home", str(tmp_path)]) == 0
     assert "No server runs" in capsys.readouterr().err
     assert run(["down", "--all", "--home", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["down", "--json", "--home", str(tmp_path)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"home": str(tmp_path), "ended": False, "unmounted": False, "asleep": []}
 
 
 def test_the_greeting_says_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 
+from roost.cli.main import build
 from roost.domain.errors import EngineFailed
 from roost.domain.ids import SandboxId
 from roost.domain.node import Usage
@@ -166,7 +170,7 @@ def test_keys_are_made_listed_and_revoked(server: Server) -> None:
     made = told(server, "keys", "create", "robot")
     assert isinstance(made, dict)
     assert b"robot" in server.verb("keys").stdout
-    assert server.verb("keys", "rm", made["id"]).returncode == 0
+    assert told(server, "keys", "rm", made["id"]) == [{"id": made["id"], "deleted": True}]
     refused = server.verb("ls", env={**server.env, "ROOST_API_KEY": made["secret"]})
     assert refused.returncode == 1
     assert b"API key" in refused.stderr
@@ -214,9 +218,10 @@ def test_every_verb_has_help(server: Server) -> None:
     assert server.cli("--version").stdout.startswith(b"roost ")
 
 
-def test_events_are_followed_as_they_happen(server: Server, sandbox: str) -> None:
+@pytest.mark.parametrize("words", [("events", "--sandbox"), ("logs",)])
+def test_events_are_followed_as_they_happen(server: Server, sandbox: str, words: tuple[str, ...]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "roost.cli.main", "events", "--follow", "--json", "--sandbox", sandbox],
+        [sys.executable, "-m", "roost.cli.main", *words, sandbox, "--follow", "--json"],
         stdout=subprocess.PIPE,
         env=server.env,
     ) as following:
@@ -239,6 +244,8 @@ def test_links_to_a_screen(server: Server, sandbox: str) -> None:
     assert row.split()[:5] == [kept["id"], "screen,", "to", "drive", "anna"]
     assert server.verb("unlink", sandbox, kept["id"]).stdout.decode().strip() == kept["id"]
     assert told(server, "links", sandbox) == []
+    another = told(server, "link", sandbox)["id"]  # type: ignore[index]
+    assert told(server, "unlink", sandbox, another) == [{"id": another, "deleted": True}]
     assert b"has no link" in server.verb("unlink", sandbox, kept["id"]).stderr
 
 
@@ -253,3 +260,19 @@ def test_links_to_a_port(server: Server, sandbox: str) -> None:
     assert b"has no mode" in server.verb("link", sandbox, "--port", "8000", "--control").stderr
     server.verb("unlink", sandbox, kept["id"])
     assert told(server, "links", sandbox) == []
+
+
+def options_of(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Every verb with its options; a group that runs without a word counts too."""
+    inner = getattr(command, "commands", None)
+    if not inner or command.invoke_without_command:
+        yield words, {name for parameter in command.params for name in parameter.opts}
+    for name, each in (inner or {}).items():
+        yield from options_of(each, (*words, name))
+
+
+def test_every_verb_speaks_json_but_the_one_that_is_a_terminal() -> None:
+    every = dict(options_of(typer.main.get_command(build()), ()))
+    silent = {" ".join(words) for words, options in every.items() if words and "--json" not in options}
+    assert silent == {"shell"}
+    assert len(every) > 40

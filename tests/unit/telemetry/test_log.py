@@ -36,6 +36,15 @@ def test_below_the_level_nothing_is_written() -> None:
     assert stream.getvalue() == ""
 
 
+def test_what_libraries_say_at_every_start_is_heard_when_debugging_only() -> None:
+    for level, heard in ((Level.INFO, 0), (Level.DEBUG, 2)):
+        stream = io.StringIO()
+        configure(Format.JSON, level, stream=stream)
+        logging.getLogger("alembic.runtime.migration").info("Context impl SQLiteImpl.")
+        logging.getLogger("uvicorn.error").info("Started server process")
+        assert len(stream.getvalue().splitlines()) == heard
+
+
 def test_a_traceback_stays_one_line_in_json() -> None:
     stream = io.StringIO()
     configure(Format.JSON, stream=stream)
