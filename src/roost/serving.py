@@ -200,8 +200,8 @@ def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
 
 async def _first_key(keys: Keys, file: Path) -> str:
     """The key for the people at this machine. Only root reads its file."""
-    secret = await keys.ensure_first(keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
-    return _read_key(file) if secret is None else secret
+    await keys.ensure_first(keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
+    return _read_key(file)
 
 
 def _read_key(file: Path) -> str:

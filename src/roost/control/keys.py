@@ -31,17 +31,15 @@ class Keys:
         self._by_id: OrderedDict[KeyId, ApiKey] = OrderedDict()
         self._revoking = anyio.Event()  # the next revocation, whosever it is
 
-    async def ensure_first(self, keep: Callable[[str], None] | None = None) -> str | None:
-        """Makes a key if there is none at all and returns its secret; None if there is one. The secret is kept nowhere but by
-        `keep`, which comes first: a key that nobody knows would lock everybody out."""
+    async def ensure_first(self, keep: Callable[[str], None]) -> None:
+        """Makes a key if there is none at all. Its secret goes to `keep` alone, and before the key counts: one that nobody knows
+        would lock everybody out."""
         async with self._store.transaction() as transaction:
             if await transaction.find(ApiKey, Query(limit=1)):
-                return None
+                return
             key, secret = self._new(DEFAULT_TEAM, "first")
-            if keep is not None:
-                await anyio.to_thread.run_sync(keep, secret)
+            await anyio.to_thread.run_sync(keep, secret)
             await transaction.put(key, expect_revision=None)
-        return secret
 
     async def create(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
         """A new key and its secret, shown this once."""
