@@ -10,10 +10,11 @@ import json
 import os
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -73,9 +74,9 @@ async def serve(
             await tasks.start(_serve_guests, house)
             first, *others = recipes(installation)
             house.services.templates.expect(*(recipe.name for recipe, _ in others))
-            await _ensure_template(house, *first)
+            await house.services.templates.ensure(*first, partial(_on_progress, first[0]))
             await house.services.templates.keep_warm()
-            tasks.start_soon(_ensure_others, house, others)
+            tasks.start_soon(house.services.templates.ensure_all, others, _on_progress, _on_failure)
             key = await _first_key(house.services.keys, settings.key_file)
             tls = make_context(certificate) if certificate is not None else None
             server = _Server(
@@ -230,24 +231,17 @@ def _recipe(installation: Installation, name: str) -> Recipe:
         user=definition.user,
         workdir=definition.workdir,
         env={**rootfs.env, **definition.env},
-        run=tuple(step.command for step in definition.run),
-        start=definition.start.command if definition.start else None,
-        ready=definition.ready.command if definition.ready else None,
+        run=definition.run,
+        start=definition.start,
+        ready=definition.ready,
         has_desktop=definition.has_desktop,
         packages=tuple(sorted({*definition.packages, *(definition.parent.packages if definition.parent else ())})),
     )
 
 
-async def _ensure_template(house: House, recipe: Recipe, root: Path) -> None:
-    await house.services.templates.ensure(
-        recipe, root, lambda step: log.info("building template", template=recipe.name, step=step)
-    )
+def _on_progress(recipe: Recipe, step: str) -> None:
+    log.info("building template", template=recipe.name, step=step)
 
 
-async def _ensure_others(house: House, others: Sequence[tuple[Recipe, Path]]) -> None:
-    """One after the other, while the server serves. One that cannot be made keeps nobody from the rest."""
-    for recipe, root in others:
-        try:
-            await _ensure_template(house, recipe, root)
-        except RoostError as error:
-            log.error("the template could not be made", template=recipe.name, code=error.code, error=error.message)
+def _on_failure(recipe: Recipe, error: RoostError, wait_s: float) -> None:
+    log.error("the template could not be made", template=recipe.name, code=error.code, error=error.message, again_in_s=wait_s)

@@ -36,6 +36,10 @@ class Asked:
         finally:
             self._done.set()
 
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
     async def done(self) -> Asked:
         with anyio.fail_after(PATIENCE_S):
             await self._done.wait()

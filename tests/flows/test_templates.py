@@ -11,7 +11,7 @@ from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFo
 from roost.domain.events import EventKind
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose
-from roost.domain.template import Recipe
+from roost.domain.template import Command, Recipe
 from tests.flows.test_meetings import Asked
 from tests.flows.world import BASE, ME, TEAM, Ground, Roost, serving
 
@@ -24,9 +24,9 @@ WEB = Recipe(
     user="dev",
     workdir="/srv/it's",
     env={"A": "1"},
-    run=("one", "two"),
-    start="nginx -g 'daemon off;'",
-    ready="curl -f localhost",
+    run=(Command("one"), Command("two", user="dev", timeout_s=5)),
+    start=Command("nginx -g 'daemon off;'", user="dev"),
+    ready=Command("curl -f localhost", user="dev"),
 )
 
 
@@ -35,8 +35,9 @@ async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) ->
     said: list[str] = []
     template = await roost.templates.build(WEB, ROOT, said.append)
     users, commands = zip(*roost.ground.guest.ran, strict=True)
-    assert users == ("root", "root", "dev", "dev")
+    assert users == ("root", "dev", "dev", "dev")
     assert (commands[0], commands[1], commands[3]) == ("one", "two", "curl -f localhost")
+    assert (roost.ground.guest.limits["one"], roost.ground.guest.limits["two"]) == (600, 5)
     assert "nohup setsid" in commands[2] and commands[2].endswith("&")
     assert said == [
         "importing the root filesystem",
@@ -64,7 +65,7 @@ async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) ->
 async def test_the_start_command_survives_any_quoting(roost: Roost, tmp_path: Path) -> None:
     work = tmp_path / "it's here"
     work.mkdir()
-    recipe = replace(WEB, workdir=str(work), start="""printf '%s' "$PWD" > "where it's" """)
+    recipe = replace(WEB, workdir=str(work), start=Command("""printf '%s' "$PWD" > "where it's" """))
     await roost.templates.build(recipe, ROOT)
     command = roost.ground.guest.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
     await anyio.run_process(["/bin/sh", "-c", command])
@@ -182,12 +183,53 @@ async def test_the_one_before_serves_while_the_next_is_made(roost: Roost) -> Non
     await made.done()
 
 
-async def test_who_asks_for_a_template_that_could_not_be_made_is_told_why(roost: Roost) -> None:
+async def test_a_template_that_could_not_be_made_says_why_and_is_tried_again(roost: Roost) -> None:
     roost.ground.guest.answers["one"] = [(7, "no such package")]
-    with pytest.raises(TemplateBuildFailed):
-        await roost.templates.ensure(WEB, ROOT)
-    with pytest.raises(TemplateUnmade, match="no such package"):
+    failures: list[tuple[str, str, float]] = []
+    other = replace(WEB, name="other")
+    made = Asked(
+        roost,
+        lambda: roost.templates.ensure_all(
+            [(WEB, ROOT), (other, ROOT)],
+            lambda *_: None,
+            lambda recipe, why, wait_s: failures.append((recipe.name, why.code, wait_s)),
+        ),
+    )
+
+    async def other_is_made() -> bool:
+        return "other" in [template.name for template in await roost.templates.list(TEAM)]
+
+    await roost.ground.until(other_is_made)
+    with pytest.raises(TemplateUnmade, match=r"(?s)in about 10 s.*no such package") as told:
         await roost.sandboxes.create(ME, CreateSandbox(template="web"))
+    assert told.value.facts["wait_s"] == 10
+    [event] = await roost.ground.events(EventKind.TEMPLATE_FAILED)
+    assert (event.facts["template"], event.facts["again_at"]) == ("web", event.at + 10)
+
+    async def is_made() -> bool:
+        roost.ground.clock.advance(10)
+        return made.is_done
+
+    await roost.ground.until(is_made)
+    assert failures == [("web", "template_build_failed", 10)]
+    assert (await roost.sandboxes.create(ME, CreateSandbox(template="web"))).template == "web"
+
+
+async def test_a_template_that_cannot_be_made_is_tried_ever_more_seldom(roost: Roost) -> None:
+    roost.ground.guest.answers["one"] = [(7, "no such package")] * 12
+    waits: list[float] = []
+    made = Asked(
+        roost, lambda: roost.templates.ensure_all([(WEB, ROOT)], lambda *_: None, lambda _, __, wait: waits.append(wait))
+    )
+
+    async def is_made() -> bool:
+        if waits:
+            roost.ground.clock.advance(waits[-1])
+        return made.is_done
+
+    await roost.ground.until(is_made)
+    assert waits == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600, 3600]
+    await roost.ground.check_invariants()
 
 
 async def test_a_desktop_stays_one_through_snapshot_and_fork_and_is_kept_warm_less(roost: Roost) -> None:

@@ -52,7 +52,7 @@ from roost.domain.node import Identity
 from roost.domain.sandbox import Driver, Sandbox, Size
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, Principal
-from roost.domain.template import Recipe
+from roost.domain.template import Command, Recipe
 from roost.drivers.store.connections import READERS
 from roost.testing.clock import ManualClock
 from roost.testing.faults import CrashPoint, FrailNode, FrailStore, ServerDied
@@ -60,7 +60,14 @@ from roost.testing.node import FakeCluster, FakeGuest, FakeNode
 
 TEAM = DEFAULT_TEAM
 ME = Principal(TEAM, KeyId("kme"))
-BASE = Recipe(name="base", digest="d1", size=Size(), run=("apt-get install -y git",), start="serve", ready="curl -f :80")
+BASE = Recipe(
+    name="base",
+    digest="d1",
+    size=Size(),
+    run=(Command("apt-get install -y git"),),
+    start=Command("serve"),
+    ready=Command("curl -f :80"),
+)
 PATIENCE_S = 180.0
 """A test that waits for what never comes fails, rather than hang."""
 
@@ -71,6 +78,7 @@ class ScriptedGuest:
     def __init__(self) -> None:
         self.ran: list[tuple[str, str]] = []
         self.answers: dict[str, list[tuple[int, str]]] = {}
+        self.limits: dict[str, float] = {}  # by command: how long it might have taken
 
     async def ready(self, address: str, timeout_s: float) -> None: ...
     async def init(self, address: str, identity: Identity) -> None: ...
@@ -83,6 +91,7 @@ class ScriptedGuest:
 
     async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
         self.ran.append((user, command))
+        self.limits[command] = timeout_s
         scripted = self.answers.get(command)
         return scripted.pop(0) if scripted else (0, "")
 

@@ -17,6 +17,7 @@ class Build:
     began_at: float
     step: str = "waiting for its turn"
     failure: RoostError | None = None
+    again_at: float = 0.0  # after a failure
 
 
 class Builds:
@@ -35,8 +36,8 @@ class Builds:
     def finish(self, template: str) -> None:
         self._builds.pop(template, None)
 
-    def fail(self, template: str, failure: RoostError) -> None:
-        self._builds[template] = replace(self._builds[template], failure=failure)
+    def fail(self, template: str, failure: RoostError, again_at: float) -> None:
+        self._builds[template] = replace(self._builds[template], failure=failure, again_at=again_at)
 
     def excuse(self, template: str) -> RoostError | None:
         """Why a template that nobody finds is not there. None: nobody is making it."""
@@ -44,6 +45,6 @@ class Builds:
         if build is None:
             return None
         if build.failure is not None:
-            return TemplateUnmade(template, build.failure.message)
+            return TemplateUnmade(template, build.failure.message, max(0.0, build.again_at - self._clock.now()))
         elapsed_s = self._clock.now() - build.began_at
         return TemplateNotReady(template, build.step, elapsed_s, max(SOON_S, USUALLY_TAKES_S - elapsed_s))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -33,15 +34,17 @@ from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, Kil
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.team import DEFAULT_TEAM
-from roost.domain.template import Recipe, Template
+from roost.domain.template import Command, Recipe, Template
 
-STEP_TIMEOUT_S = 1800.0
-READY_TIMEOUT_S = 600.0
 READY_CHECK_TIMEOUT_S = 60.0
 READY_EVERY_S = 0.5
+FIRST_WAIT_S = 10.0  # after a build that failed
+LONGEST_WAIT_S = 3600.0
 START_LOG = "/tmp/start.log"  # inside the sandbox
 
 Progress = Callable[[str], None]
+Failed = Callable[[Recipe, RoostError, float], None]
+"""Told what could not be made, why, and after how many seconds it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +126,36 @@ class Templates:
 
     async def ensure(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
         """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node.
-        Raises what `build` raises; who asks for the template is then told that."""
+        Raises what `build` raises."""
 
         def tell(step: str) -> None:
             self._builds.tell(recipe.name, step)
             on_progress(step)
 
         self._builds.begin(recipe.name)
-        try:
-            made = await self._find_or_build(recipe, root, tell)
-        except RoostError as error:
-            self._builds.fail(recipe.name, error)
-            raise
+        made = await self._find_or_build(recipe, root, tell)
         self._builds.finish(recipe.name)
         return made
+
+    async def ensure_all(
+        self, wanted: Sequence[tuple[Recipe, Path]], on_progress: Callable[[Recipe, str], None], on_failure: Failed
+    ) -> None:
+        """One after the other. Those that cannot be made keep nobody from the rest and are tried again, for as long as it takes:
+        what a step fetches may be there later. Who asks for one meanwhile is told why it is not there."""
+        wait_s = FIRST_WAIT_S
+        while True:
+            left: list[tuple[Recipe, Path]] = []
+            for recipe, root in wanted:
+                try:
+                    await self.ensure(recipe, root, partial(on_progress, recipe))
+                except RoostError as error:
+                    left.append((recipe, root))
+                    on_failure(recipe, error, wait_s)
+                    await self._tell_of_failure(recipe, error, self._clock.now() + wait_s)
+            if not left:
+                return
+            await self._clock.sleep_until(self._clock.now() + wait_s)
+            wanted, wait_s = left, min(2 * wait_s, LONGEST_WAIT_S)
 
     async def build(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
         """Builds it anew; sandboxes made from the one before are not touched. Raises TemplateBuildFailed, or what node and guest
@@ -148,11 +167,11 @@ class Templates:
             on_progress("booting")
             placed = await node.create(_builder_order(site, recipe))
             for step in recipe.run:
-                on_progress(step)
-                await self._run(recipe, placed.address, step, user="root")
+                on_progress(step.command)
+                await self._run(recipe, placed.address, step)
             if recipe.start:
-                on_progress(f"starting {recipe.start}")
-                await self._run(recipe, placed.address, _in_background(recipe), user=recipe.user)
+                on_progress(f"starting {recipe.start.command}")
+                await self._run(recipe, placed.address, _in_background(recipe.start, recipe.workdir))
             if recipe.ready:
                 on_progress("waiting until it is ready")
                 await self._wait_until_ready(recipe, recipe.ready, placed.address)
@@ -213,19 +232,21 @@ class Templates:
         if published is None:
             await node.delete_snapshot(site.snapshot)
 
-    async def _run(self, recipe: Recipe, address: str, command: str, *, user: str) -> None:
-        code, output = await self._guest.run(address, command, user=user, timeout_s=STEP_TIMEOUT_S)
+    async def _run(self, recipe: Recipe, address: str, step: Command) -> None:
+        code, output = await self._guest.run(address, step.command, user=step.user, timeout_s=step.timeout_s)
         if code != 0:
-            raise TemplateBuildFailed(recipe.name, command, code, output)
+            raise TemplateBuildFailed(recipe.name, step.command, code, output)
 
-    async def _wait_until_ready(self, recipe: Recipe, command: str, address: str) -> None:
-        deadline_at = self._clock.now() + READY_TIMEOUT_S
+    async def _wait_until_ready(self, recipe: Recipe, check: Command, address: str) -> None:
+        deadline_at = self._clock.now() + check.timeout_s
         while True:
-            code, output = await self._guest.run(address, command, user=recipe.user, timeout_s=READY_CHECK_TIMEOUT_S)
+            code, output = await self._guest.run(
+                address, check.command, user=check.user, timeout_s=min(READY_CHECK_TIMEOUT_S, check.timeout_s)
+            )
             if code == 0:
                 return
             if self._clock.now() >= deadline_at:
-                raise TemplateBuildFailed(recipe.name, command, code, output)
+                raise TemplateBuildFailed(recipe.name, check.command, code, output)
             await self._clock.sleep_until(self._clock.now() + READY_EVERY_S)
 
     async def _publish(self, recipe: Recipe, site: Site, captured: Captured) -> tuple[Template, SnapshotId | None]:
@@ -269,6 +290,12 @@ class Templates:
             await transaction.append(Event(EventKind.TEMPLATE_BUILT, DEFAULT_TEAM, now, facts=facts))
         return template, known.snapshot if known else None
 
+    async def _tell_of_failure(self, recipe: Recipe, error: RoostError, again_at: float) -> None:
+        self._builds.fail(recipe.name, error, again_at)
+        facts = {"template": recipe.name, "code": error.code, "message": error.message, "again_at": again_at}
+        async with self._store.transaction() as transaction:
+            await transaction.append(Event(EventKind.TEMPLATE_FAILED, DEFAULT_TEAM, self._clock.now(), facts=facts))
+
     async def _retold(self, known: Template, recipe: Recipe) -> Template:
         """The same template, with what an older Roost did not write of it."""
         told = replace(known, description=recipe.description, packages=recipe.packages)
@@ -306,8 +333,7 @@ def _builder_order(site: Site, recipe: Recipe) -> CreateOrder:
     return CreateOrder(site.sandbox, 1, site.disk, recipe.size, identity, cold=True)
 
 
-def _in_background(recipe: Recipe) -> str:
+def _in_background(start: Command, workdir: str) -> Command:
     """The start command, detached: it must outlive the shell that starts it and hold none of its streams."""
-    assert recipe.start is not None
-    command = shlex.quote(f"cd {shlex.quote(recipe.workdir)} && {recipe.start}")
-    return f"nohup setsid /bin/sh -c {command} >{START_LOG} 2>&1 </dev/null &"
+    command = shlex.quote(f"cd {shlex.quote(workdir)} && {start.command}")
+    return replace(start, command=f"nohup setsid /bin/sh -c {command} >{START_LOG} 2>&1 </dev/null &")

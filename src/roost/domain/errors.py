@@ -266,11 +266,12 @@ class TemplateNotReady(Unavailable):
 
 
 class TemplateUnmade(Unavailable):
-    def __init__(self, template: str, why: str) -> None:
+    def __init__(self, template: str, why: str, wait_s: float) -> None:
         super().__init__(
             "template_unmade",
-            f"Template {template!r} could not be made when the server started. It is tried again at its next start. {why}",
+            f"Template {template!r} could not be made. It is tried again in about {wait_s:.0f} s. {why}",
             template=template,
+            wait_s=round(wait_s),
         )
 
 

@@ -29,6 +29,7 @@ class EventKind(StrEnum):
     QUESTION_WITHDRAWN = "question.withdrawn"
     SNAPSHOT_DELETED = "snapshot.deleted"
     TEMPLATE_BUILT = "template.built"
+    TEMPLATE_FAILED = "template.failed"  # it is tried again at `again_at`
 
 
 @dataclass(frozen=True, slots=True)

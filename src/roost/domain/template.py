@@ -10,6 +10,15 @@ from roost.domain.sandbox import Size
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A shell command inside the sandbox, who runs it, and for how long at most."""
+
+    command: str
+    user: str = "root"
+    timeout_s: float = 600
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """What a template is made of, once its root filesystem is there: steps run inside the booted sandbox, then it is
     snapshotted."""
@@ -21,9 +30,9 @@ class Recipe:
     user: str = "user"
     workdir: str = "/home/user"
     env: Mapping[str, str] = field(default_factory=dict)
-    run: tuple[str, ...] = ()  # as root, one after the other
-    start: str | None = None  # stays running in every sandbox
-    ready: str | None = None  # repeated until it succeeds
+    run: tuple[Command, ...] = ()  # one after the other
+    start: Command | None = None  # stays running in every sandbox
+    ready: Command | None = None  # repeated until it succeeds
     has_desktop: bool = False
     packages: tuple[str, ...] = ()  # what was installed, beside what those need
 

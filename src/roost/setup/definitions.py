@@ -26,6 +26,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from roost.domain.errors import Invalid, TemplateNotFound
 from roost.domain.sandbox import Size
+from roost.domain.template import Command
 from roost.setup.artefacts import digest_of_tree
 
 SUITE = "trixie"
@@ -41,15 +42,6 @@ class User:
     sudo: bool = False
     groups: tuple[str, ...] = ()
     owns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A shell command inside the sandbox, and who runs it."""
-
-    command: str
-    user: str = "root"
-    timeout_s: float = 600
 
 
 @dataclass(frozen=True, slots=True)

@@ -980,7 +980,7 @@ export interface components {
          * EventKind
          * @enum {string}
          */
-        EventKind: "sandbox.created" | "sandbox.paused" | "sandbox.woke" | "sandbox.snapshotted" | "sandbox.forked" | "sandbox.updated" | "sandbox.rewound" | "sandbox.died" | "sandbox.rolled_back" | "sandbox.undeleted" | "sandbox.failed" | "driver.took" | "driver.gave" | "question.asked" | "question.answered" | "question.expired" | "question.withdrawn" | "snapshot.deleted" | "template.built";
+        EventKind: "sandbox.created" | "sandbox.paused" | "sandbox.woke" | "sandbox.snapshotted" | "sandbox.forked" | "sandbox.updated" | "sandbox.rewound" | "sandbox.died" | "sandbox.rolled_back" | "sandbox.undeleted" | "sandbox.failed" | "driver.took" | "driver.gave" | "question.asked" | "question.answered" | "question.expired" | "question.withdrawn" | "snapshot.deleted" | "template.built" | "template.failed";
         /** EventList */
         EventList: {
             /** Events */
@@ -6861,7 +6861,7 @@ type ReadonlyArray<T> = [
 ] extends [
     unknown[]
 ] ? Readonly<Exclude<T, undefined>> : Readonly<Exclude<T, undefined>[]>;
-export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built"];
+export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built", "template.failed"];
 export const fileTypeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["FileType"]> = ["file", "directory", "symlink", "other"];
 export const kindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Kind"]> = ["disk", "disk+memory"];
 export const linkModeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["LinkMode"]> = ["view", "control"];

@@ -44,6 +44,7 @@ export const EVENT_WORDS: Record<string, Word> = {
   "sandbox.failed": { icon: "warning", tone: "red", say: (facts) => `could not ${text(facts, "action") || "do that"}${text(facts, "message") ? `: ${text(facts, "message")}` : because(facts)}` },
   "snapshot.deleted": { icon: "trash", tone: "plain", say: (facts) => `snapshot ${text(facts, "name") || text(facts, "snapshot")} was deleted` },
   "template.built": { icon: "template", tone: "blue", say: (facts) => `template ${text(facts, "template") || text(facts, "name")} was built` },
+  "template.failed": { icon: "warning", tone: "red", say: (facts) => `template ${text(facts, "template")} could not be made and is tried again${text(facts, "message") ? `: ${text(facts, "message")}` : ""}` },
   "driver.took": { icon: "hand", tone: "blue", say: (facts) => `${text(facts, "who") || "somebody"} took over the screen` },
   "driver.gave": { icon: "hand", tone: "plain", say: (facts) => `${text(facts, "who") || "somebody"} gave the screen back${text(facts, "why") ? ` (${text(facts, "why")})` : ""}${typeof facts.seconds === "number" ? ` after ${duration(facts.seconds)}` : ""}` },
   "question.asked": { icon: "inbox", tone: "blue", say: (facts) => `asked${text(facts, "text") ? `: ${text(facts, "text")}` : " a question"}` },
