@@ -23,7 +23,7 @@ from roost.domain.errors import (
 from roost.domain.events import EventKind
 from roost.domain.ids import TeamId
 from roost.domain.lifecycle import State
-from roost.domain.sandbox import Size, SleepPolicy
+from roost.domain.sandbox import SizeChange, SleepPolicy
 from tests.flows.test_meetings import Asked
 from tests.flows.world import ME, TEAM, Ground, Roost, serving
 
@@ -46,10 +46,10 @@ pytestmark = pytest.mark.anyio
         (CreateSandbox(policy=SleepPolicy(timeout_s=float("nan"))), Invalid, "timeout_s"),
         (CreateSandbox(policy=SleepPolicy(idle_s=-1)), Invalid, "idle_s"),
         (CreateSandbox(policy=SleepPolicy(idle_cpu_share=-0.1)), Invalid, "idle_cpu_share"),
-        (CreateSandbox(size=Size(memory_mb=-5)), Invalid, "memory_mb"),
-        (CreateSandbox(size=Size(memory_mb=16)), Invalid, "64"),
-        (CreateSandbox(size=Size(cpus=10_000)), Invalid, "cpus"),
-        (CreateSandbox(size=Size(memory_mb=99_999_999)), Invalid, "memory_mb is 99999999: .* to 4194304"),
+        (CreateSandbox(size=SizeChange(memory_mb=-5)), Invalid, "memory_mb"),
+        (CreateSandbox(size=SizeChange(memory_mb=16)), Invalid, "64"),
+        (CreateSandbox(size=SizeChange(cpus=10_000)), Invalid, "cpus"),
+        (CreateSandbox(size=SizeChange(memory_mb=99_999_999)), Invalid, "memory_mb is 99999999: .* to 4194304"),
         (CreateSandbox(idempotency_key=""), Invalid, "idempotency"),
     ],
 )

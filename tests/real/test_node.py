@@ -28,7 +28,7 @@ from roost.domain.node import KillOrder
 from roost.domain.snapshot import Kind
 from roost.drivers.guest.envd import Envd
 from roost.node.service import NodeService
-from tests.real.ground import TEMPLATE, Ground, capture_order, create_order, resume_order
+from tests.real.ground import SIZE, TEMPLATE, Ground, capture_order, create_order, resume_order
 
 pytestmark = pytest.mark.anyio
 
@@ -242,6 +242,19 @@ async def test_memory_beyond_the_limit_kills_the_process_alone(node: NodeService
     assert await run(placed.address, "echo alive") == "alive"
 
 
+async def test_another_size_than_the_templates_holds_over_a_sleep(node: NodeService) -> None:
+    order = create_order(size=replace(SIZE, memory_mb=SIZE.memory_mb // 2, disk_mb=SIZE.disk_mb // 2))
+    placed = await node.create(order)
+    await _refused(placed.address, "python3 -c 'x = bytearray(768 << 20)'")
+    capture = capture_order(order)
+    await node.pause(capture)
+    await node.kill(KillOrder(order.sandbox, 1, asleep=True))
+    again = await node.resume(resume_order(order, capture.snapshot, 2))
+    await _refused(again.address, "python3 -c 'x = bytearray(768 << 20)'")
+    await _refused(again.address, "head -c 200M /dev/urandom > /root/big && sync")
+    assert await run(again.address, "rm -f /root/big; echo alive") == "alive"
+
+
 async def test_what_still_runs_is_adopted_and_what_was_half_made_is_not(ground: Ground) -> None:
     order, asleep, half = create_order(), create_order(), create_order()
     sleep = capture_order(asleep)
@@ -269,6 +282,11 @@ async def test_warm_clones_are_claimed_and_refilled(node: NodeService) -> None:
     assert await run(placed.address, "hostname") == order.sandbox
     await _until_warm(node, 1)
     await node.keep_warm([])
+
+
+async def _refused(address: str, command: str) -> None:
+    code, output = await GUEST.run(address, command, user="root", timeout_s=60)
+    assert code != 0, output
 
 
 async def _until_warm(node: NodeService, count: int) -> None:

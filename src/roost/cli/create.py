@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from roost.cli.network import Allow, Deny, Internet, Public, network
 from roost.cli.options import AsJson
 from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
-from roost.cli.values import pairs, seconds
+from roost.cli.values import megabytes, pairs, seconds
 
 
 def create(
@@ -22,6 +22,9 @@ def create(
     timeout: Annotated[str | None, typer.Option(help="End it after so long (90s, 15m, 2h, 1d).")] = None,
     on_timeout: Annotated[str | None, typer.Option(help="What its end is: pause or kill.")] = None,
     idle: Annotated[str | None, typer.Option(help="Let it sleep after so long without activity.")] = None,
+    cpus: Annotated[float | None, typer.Option(help="How many cores it may use. Else the template's; 0 for no limit.")] = None,
+    memory: Annotated[str | None, typer.Option(help="How much memory (512M, 4G).")] = None,
+    disk: Annotated[str | None, typer.Option(help="How much disk (20G).")] = None,
     allow: Allow = None,
     deny: Deny = None,
     internet: Internet = None,
@@ -36,6 +39,7 @@ def create(
         "timeout_s": seconds(timeout),
         "on_timeout": on_timeout,
         "idle_s": seconds(idle),
+        "size": _size(cpus, memory, disk),
         "network": network(allow, deny, internet, public),
     }
     with connect() as roost, waiting(f"Creating a sandbox from {template}"):
@@ -45,3 +49,8 @@ def create(
         return
     say(record.id)
     note(f"Try: roost exec {record.name or record.id} -- uname -a")
+
+
+def _size(cpus: float | None, memory: str | None, disk: str | None) -> dict[str, Any] | None:
+    asked = {"cpus": cpus, "memory_mb": megabytes(memory), "disk_mb": megabytes(disk)}
+    return {name: value for name, value in asked.items() if value is not None} or None

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from roost.domain.errors import Invalid
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_MEGABYTES = {"M": 1, "G": 1024, "T": 1024**2}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([MGT])(?:i?B)?", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
 
 
@@ -19,6 +21,16 @@ def seconds(text: str | None) -> float | None:
     if match is None:
         raise Invalid("invalid", f"{text!r} is no length of time. Write 90, 90s, 15m, 2h or 1d.", value=text)
     return float(match[1]) * _UNITS[match[2]]
+
+
+def megabytes(text: str | None) -> int | None:
+    """`512M`, `4G`, `1.5T`; `0` is no limit. Raises Invalid for anything else."""
+    if text is None or text.strip() == "0":
+        return None if text is None else 0
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise Invalid("invalid", f"{text!r} is no amount of memory or disk. Write 512M, 4G or 1T; 0 for no limit.", value=text)
+    return round(float(match[1]) * _MEGABYTES[match[2].upper()])
 
 
 def numbers(text: str, count: int, what: str, form: str) -> list[int]:

@@ -47,7 +47,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
-from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SleepPolicy
+from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SizeChange, SleepPolicy
 from roost.domain.team import Principal
 
 LONGEST_KEY = 256
@@ -69,7 +69,7 @@ class CreateSandbox:
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     policy: SleepPolicy = field(default_factory=SleepPolicy)
-    size: Size | None = None  # None: the template's
+    size: SizeChange = field(default_factory=SizeChange)  # of the template's
     egress: Egress = OPEN
     ingress: Ingress = PUBLIC  # one that is not public gets its token here
     idempotency_key: str | None = None
@@ -300,7 +300,7 @@ class Sandboxes:
             node=source.node,
             state=State.CREATING,
             incarnation=0,
-            size=request.size or source.size,
+            size=request.size.of(source.size),
             access_token=ids.new_token(self._random),
             created_at=0.0,
             started_at=0.0,
@@ -385,8 +385,7 @@ def check_request(request: CreateSandbox, *, private_proxies: bool = False) -> N
     check_policy(request.policy)
     check_ingress(request.ingress)
     check_egress(request.egress, private_proxies=private_proxies)
-    if request.size is not None:
-        check_size(request.size)
+    check_size(request.size.of(Size()))
     key = request.idempotency_key
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
         raise Invalid("idempotency_key_invalid", f"An idempotency key has 1 to {LONGEST_KEY} printable characters.", key=key[:40])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
 from roost.domain.egress import OPEN, Egress
@@ -27,6 +27,19 @@ class Size:
     memory_mb: int = 2048
     disk_mb: int = 10240
     pids: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """What is asked for in place of another size. None: as it is there."""
+
+    cpus: float | None = None
+    memory_mb: int | None = None
+    disk_mb: int | None = None
+    pids: int | None = None
+
+    def of(self, size: Size) -> Size:
+        return replace(size, **{name: value for name, value in asdict(self).items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ SUITE = "trixie"
 PYTHON = "python3.13"
 PACKAGES = ("python3-minimal", "libpython3-stdlib", "libc6", "libgcc-s1", "zlib1g", "libexpat1", "libffi8")
 GUEST_ROOT = "/.roost"
+# Nothing of the machine's, nothing written; and without docstrings, which would cost every sandbox half a megabyte.
+FLAGS = ("-I", "-S", "-B", "-OO", "-X", "utf8")
 RECIPE = 1  # raise it when the way the interpreter is made changes
 
 # The agent is a server of files and processes: no TLS (the edge has it), no databases, screens, tests or debuggers.
@@ -71,8 +73,7 @@ class Interpreter:
         """How it is started when its directory is seen at `root` (its own path unless said otherwise)."""
         top = str(self.path) if root is None else root
         libraries = f"{top}/usr/lib/{self.machine.triple}"
-        flags = ["-I", "-S", "-B", "-X", "utf8"]
-        return [f"{libraries}/{self.machine.loader}", "--library-path", libraries, f"{top}/usr/bin/{PYTHON}", *flags]
+        return [f"{libraries}/{self.machine.loader}", "--library-path", libraries, f"{top}/usr/bin/{PYTHON}", *FLAGS]
 
 
 def this_machine(name: str | None = None) -> Machine:
@@ -89,6 +90,7 @@ def recipe_digest(machine: Machine) -> str:
         RECIPE,
         SUITE,
         PYTHON,
+        FLAGS,
         PACKAGES,
         MODULES_LEFT_OUT,
         sorted(EXTENSIONS_KEPT),

@@ -36,6 +36,20 @@ def test_create_prints_the_id_alone(server: Server) -> None:
     assert (record["policy"]["idle_s"], record["policy"]["timeout_s"]) == (900, 7200)
 
 
+def test_what_is_said_of_its_size_takes_the_place_of_the_templates(server: Server) -> None:
+    def size(*words: str) -> object:
+        made = told(server, "create", *words)
+        assert isinstance(made, dict)
+        return made["size"]
+
+    assert size() == {"cpus": 2.0, "memory_mb": 2048, "disk_mb": 10240, "pids": 4096}
+    assert size("--cpus", "0.5", "--memory", "512M") == {"cpus": 0.5, "memory_mb": 512, "disk_mb": 10240, "pids": 4096}
+    assert size("--memory", "1.5GB", "--disk", "0") == {"cpus": 2.0, "memory_mb": 1536, "disk_mb": 0, "pids": 4096}
+    for words, why in (("--memory", "512"), b"Write 512M, 4G"), (("--disk", "1x"), b"'1x'"), (("--memory", "1M"), b"needs 64"):
+        refused = server.verb("create", *words)
+        assert refused.returncode != 0 and why in refused.stderr
+
+
 def test_what_it_may_reach_is_said_and_changed(server: Server) -> None:
     assert (
         server.verb("create", "--name", "ada", "--no-internet", "--allow", "api.example.com", "--allow", "203.0.113.7").returncode

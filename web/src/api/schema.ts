@@ -915,7 +915,8 @@ export interface components {
             network?: components["schemas"]["NetworkBody"] | null;
             /** @default pause */
             on_timeout: components["schemas"]["OnTimeout"];
-            size?: components["schemas"]["SizeModel"] | null;
+            /** @default {} */
+            size: components["schemas"]["SizeBody"];
             /**
              * Template
              * @description A template, or a snapshot by id or name.
@@ -2015,6 +2016,20 @@ export interface components {
              * @description An API key.
              */
             key: string;
+        };
+        /**
+         * SizeBody
+         * @description What a sandbox may use. What is left out is the template's; zero means no limit.
+         */
+        SizeBody: {
+            /** Cpus */
+            cpus?: number | null;
+            /** Disk Mb */
+            disk_mb?: number | null;
+            /** Memory Mb */
+            memory_mb?: number | null;
+            /** Pids */
+            pids?: number | null;
         };
         /**
          * SizeModel

@@ -59,6 +59,15 @@ class SizeModel(Taken):
     pids: Whole
 
 
+class SizeBody(Taken):
+    """What a sandbox may use. What is left out is the template's; zero means no limit."""
+
+    cpus: Annotated[float | None, Field(allow_inf_nan=False)] = None
+    memory_mb: Whole | None = None
+    disk_mb: Whole | None = None
+    pids: Whole | None = None
+
+
 class PolicyFields(Taken):
     """When a sandbox sleeps by itself. Left out: it does not."""
 
@@ -77,7 +86,7 @@ class CreateBody(PolicyFields):
     name: Annotated[Text | None, Field(description="Unique among the living; also its host name.")] = None
     metadata: Pairs = {}
     env: Annotated[Pairs, Field(description="Variables of every process in it.")] = {}
-    size: SizeModel | None = None
+    size: SizeBody = SizeBody()
     network: NetworkBody | None = None
 
 

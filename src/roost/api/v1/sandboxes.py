@@ -12,7 +12,7 @@ from roost.api.v1 import models, network, rendering
 from roost.api.v1.responses import errors
 from roost.control.sandboxes import CreateSandbox, SandboxChanges, SandboxFilter
 from roost.domain.errors import Invalid
-from roost.domain.sandbox import Size, SleepPolicy
+from roost.domain.sandbox import SizeChange, SleepPolicy
 
 router = APIRouter(prefix="/v1/sandboxes", tags=["sandboxes"], route_class=KeyedRoute)
 
@@ -43,7 +43,7 @@ async def create(
         metadata=body.metadata,
         env=body.env,
         policy=SleepPolicy(**{field: getattr(body, field) for field in _POLICY}),
-        size=Size(**body.size.model_dump()) if body.size else None,
+        size=SizeChange(**body.size.model_dump()),
         egress=network.egress_of(body.network),
         ingress=network.ingress_of(body.network),
         idempotency_key=idempotency_key,
