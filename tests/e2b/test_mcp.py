@@ -84,3 +84,11 @@ def test_a_session_goes_on_after_a_sleep(server: Server, gateway: Sandbox) -> No
 def test_a_server_that_nobody_knows_is_an_error_that_names_those_known(server: Server, gateway: Sandbox) -> None:
     with pytest.raises(SandboxException, match=r"'nonesuch' is not in this gateway's catalogue .*filesystem"):
         Sandbox.create(mcp={"nonesuch": {}})  # pyright: ignore[reportArgumentType]
+
+
+def test_servers_that_came_with_the_template_need_no_network(gateway: Sandbox) -> None:
+    alone = Sandbox.create(mcp={"memory": {}, "time": {}}, timeout=600, allow_internet_access=False)
+    try:
+        assert alone.get_mcp_token()
+    finally:
+        alone.kill()

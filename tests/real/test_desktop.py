@@ -168,8 +168,27 @@ def test_emoji_and_east_asian_scripts_are_drawn(desktop: Sandbox) -> None:
     eventually(drawn)
 
 
-def test_a_graphical_program_can_be_installed_and_opens_a_window(desktop: Sandbox) -> None:
-    install = "sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends galculator"
-    said(desktop, f"sudo apt-get -qq update && {install} 2>&1", timeout_s=600)
-    launch(desktop, "gtk-launch galculator")
-    shows(desktop, "galculator")
+def test_libreoffice_comes_by_apt_and_wakes_with_what_was_written(desktop: Sandbox) -> None:
+    install = "sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends libreoffice-writer"
+    said(desktop, f"sudo apt-get -qq update && {install} 2>&1", timeout_s=900)
+    launch(desktop, "libreoffice --writer --norestore --nologo")
+    shows(desktop, "LibreOffice Writer", 180)
+    hands = desktop.desktop
+
+    def holds(text: str) -> None:
+        hands.key("ctrl+a")
+        hands.key("ctrl+c")
+        assert hands.clipboard().strip() == text
+
+    def is_begun() -> None:
+        hands.key("ctrl+a")  # a window that is still being made may leave keys aside: written over until it does not
+        hands.type("Half a let")
+        holds("Half a let")
+
+    eventually(is_begun)
+    desktop.pause()
+    desktop.resume()
+    hands.key("ctrl+End")
+    hands.type("ter")
+    eventually(lambda: holds("Half a letter"))
+    said(desktop, "pkill -x soffice.bin")

@@ -27,9 +27,14 @@ def test_a_sandbox_is_created_from_a_template(server: Server, page: Page) -> Non
     before = card.get_by_role("link", name=re.compile(r"\d+ sandbox")).inner_text()
     card.get_by_role("link", name="Create").click()
     expect(page.get_by_role("dialog", name="New sandbox").get_by_role("radio", name="base")).to_be_checked()
+    page.get_by_text("Size", exact=True).click()
+    page.get_by_label("Memory (GB)").fill("plenty")
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    page.get_by_label("Memory (GB)").fill("1.5")
     sandbox = created(server, page, "from-template")
     try:
         assert sandbox.record.template == "base"
+        assert sandbox.record.raw["size"] == {"cpus": 2.0, "memory_mb": 1536, "disk_mb": 10240, "pids": 4096}
         page.get_by_role("link", name="Templates").first.click()
         users = card.get_by_role("link", name=re.compile(r"\d+ sandbox"))
         expect(users).not_to_have_text(before)  # One more than before.

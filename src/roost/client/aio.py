@@ -71,6 +71,10 @@ class AsyncRoost:
     async def templates(self) -> list[TemplateRecord]:
         return await self.run(calls.list_templates())
 
+    async def templates_being_made(self) -> list[dict[str, Any]]:
+        """Those that are not there yet, with the step they are at or why they failed."""
+        return await self.run(calls.list_templates_being_made())
+
     async def close(self) -> None:
         await self._transport.close()
 

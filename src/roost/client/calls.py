@@ -186,6 +186,10 @@ def list_templates() -> Call[list[TemplateRecord]]:
     )
 
 
+def list_templates_being_made() -> Call[list[dict[str, Any]]]:
+    return Call("GET", "/v1/templates", lambda content: content["being_made"], repeatable=True)
+
+
 def get_template(name: str) -> Call[TemplateRecord]:
     return Call("GET", f"/v1/templates/{quote(name, safe='')}", TemplateRecord.read, repeatable=True)
 

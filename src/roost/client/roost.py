@@ -98,6 +98,10 @@ class Roost:
     def templates(self) -> list[TemplateRecord]:
         return self.run(calls.list_templates())
 
+    def templates_being_made(self) -> list[dict[str, Any]]:
+        """Those that are not there yet, with the step they are at or why they failed."""
+        return self.run(calls.list_templates_being_made())
+
     def events(self, **filters: Any) -> list[Event]:
         """What happened, oldest first. Filters: sandbox, kind, after, before, limit."""
         return self.run(calls.list_events(**filters))

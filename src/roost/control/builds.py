@@ -14,6 +14,7 @@ SOON_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Build:
+    template: str
     began_at: float
     step: str = "waiting for its turn"
     failure: RoostError | None = None
@@ -28,7 +29,7 @@ class Builds:
         self._builds: dict[str, Build] = {}
 
     def begin(self, template: str) -> None:
-        self._builds[template] = Build(self._clock.now())
+        self._builds[template] = Build(template, self._clock.now())
 
     def tell(self, template: str, step: str) -> None:
         self._builds[template] = replace(self._builds[template], step=step)
@@ -38,6 +39,10 @@ class Builds:
 
     def fail(self, template: str, failure: RoostError, again_at: float) -> None:
         self._builds[template] = replace(self._builds[template], failure=failure, again_at=again_at)
+
+    def list(self) -> tuple[Build, ...]:
+        """In the order in which they were announced."""
+        return tuple(self._builds.values())
 
     def excuse(self, template: str) -> RoostError | None:
         """Why a template that nobody finds is not there. None: nobody is making it."""

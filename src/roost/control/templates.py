@@ -21,7 +21,7 @@ from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster, Node, Warmth
 from roost.contracts.guest import Guest
 from roost.contracts.store import Query, Store, Transaction
-from roost.control.builds import Builds
+from roost.control.builds import Build, Builds
 from roost.control.endings import is_being_cloned
 from roost.control.nodes import Nodes
 from roost.control.references import find_template
@@ -118,6 +118,10 @@ class Templates:
         """By name or id. Raises TemplateNotFound."""
         async with self._store.reading() as reader:
             return await find_template(reader, team, ref)
+
+    def being_made(self) -> tuple[Build, ...]:
+        """Also those that could not be made so far, and those of which an older one serves meanwhile."""
+        return self._builds.list()
 
     def expect(self, *names: str) -> None:
         """Says that these will be made soon: until then, who asks for one is told to come back."""

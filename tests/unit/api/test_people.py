@@ -140,3 +140,13 @@ async def test_the_node_tells_its_load_pools_slots_and_checks(http: httpx.AsyncC
     assert node["sandboxes"] == {"running": 1} and node["slots"].keys() == {"held", "spare", "most"}
     (template,) = (await http.get("/v1/templates")).json()["templates"]
     assert (template["sandboxes"], template["packages"]) == (1, [])
+
+
+async def test_templates_that_are_not_there_yet_are_told_with_their_step_or_why_not(
+    http: httpx.AsyncClient, house: House
+) -> None:
+    house.services.templates.expect("base", "web")
+    told = (await http.get("/v1/templates")).json()
+    assert [template["name"] for template in told["templates"]] == ["base"]
+    [build] = told["being_made"]
+    assert (build["name"], build["step"], build["failure"], build["again_at"]) == ("web", "waiting for its turn", None, None)

@@ -3,7 +3,7 @@ import { request, send } from "./request";
 import { readEvents } from "./sse";
 import type {
   Activity, CreateBody, Driver, Event, Fleet, ForkAnswer, Key, Link, Metric, NewKey, NodeReport, PortLink, Question, QuestionDetail, QuestionPage,
-  Resumed, Sandbox, ScreenLink, Seat, Session, Snapshot, SnapshotFile, Template, UpdateBody, Version,
+  Resumed, Sandbox, ScreenLink, Seat, Session, Snapshot, SnapshotFile, TemplateList, UpdateBody, Version,
 } from "./types";
 
 const part = encodeURIComponent;
@@ -82,7 +82,7 @@ export async function allSnapshots(signal?: Signal): Promise<Snapshot[]> {
 }
 
 // Templates, events, node, keys
-export const listTemplates = (signal?: Signal) => request<{ templates: Template[] }>("GET", "/v1/templates", { signal });
+export const listTemplates = (signal?: Signal) => request<TemplateList>("GET", "/v1/templates", { signal });
 export interface EventsQuery {
   sandbox?: string;
   kind?: readonly string[];

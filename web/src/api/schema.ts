@@ -853,6 +853,35 @@ export interface components {
              */
             ttl_s: number;
         };
+        /**
+         * BuildModel
+         * @description A template that is not there yet.
+         */
+        BuildModel: {
+            /**
+             * Again At
+             * @description When it is tried again, after a failure.
+             */
+            again_at: string | null;
+            /**
+             * Began At
+             * @description RFC 3339, UTC.
+             * @example 2026-01-31T12:00:00.250Z
+             */
+            began_at: string;
+            /**
+             * Failure
+             * @description Why it could not be made so far.
+             */
+            failure: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Step
+             * @description What is being done.
+             */
+            step: string;
+        };
         /** CheckModel */
         CheckModel: {
             /**
@@ -2137,6 +2166,8 @@ export interface components {
         };
         /** TemplateList */
         TemplateList: {
+            /** Being Made */
+            being_made: components["schemas"]["BuildModel"][];
             /** Templates */
             templates: components["schemas"]["TemplateModel"][];
         };

@@ -19,6 +19,8 @@ export type Metric = Schemas["MetricModel"];
 export type Snapshot = Schemas["SnapshotModel"];
 export type SnapshotFile = Schemas["FileModel"];
 export type Template = Schemas["TemplateModel"];
+export type TemplateList = Schemas["TemplateList"];
+export type Build = Schemas["BuildModel"];
 /** Its kind may be one that this page is too old to know. */
 export type Event = Omit<Schemas["EventModel"], "kind"> & { kind: string };
 export type Key = Schemas["KeyModel"];

@@ -56,7 +56,11 @@ export const useSandbox = (id: string) =>
   useQuery({ queryKey: keys.sandbox(id), queryFn: ({ signal }): Promise<Sandbox> => calls.getSandbox(id, signal) });
 
 export const useTemplates = () =>
-  useQuery({ queryKey: keys.templates, queryFn: async ({ signal }) => (await calls.listTemplates(signal)).templates });
+  useQuery({ queryKey: keys.templates, queryFn: ({ signal }) => calls.listTemplates(signal), select: (list) => list.templates });
+
+/** Templates that are not there yet. */
+export const useBuilds = () =>
+  useQuery({ queryKey: keys.templates, queryFn: ({ signal }) => calls.listTemplates(signal), select: (list) => list.being_made });
 
 export const useOpenQuestions = () =>
   useQuery({

@@ -4,10 +4,11 @@ import { useState } from "react";
 import * as calls from "../api/calls";
 import { messageOf } from "../api/errors";
 import type { CreateBody, Template } from "../api/types";
-import { useSources, useTemplates } from "../app/queries";
+import { useBuilds, useSources, useTemplates } from "../app/queries";
 import { put } from "../live/stream";
 import { Button, Dialog, Field, Icon, Notice, Prose, Segments, Skeleton } from "../ui";
 import { bytes, parseDuration } from "../ui/format";
+import { limit, type Limits, sizeOf } from "./limits";
 
 const IDLE = [
   { value: "", label: "Never" },
@@ -26,20 +27,24 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
   const [idle, setIdle] = useState<(typeof IDLE)[number]["value"]>("300");
   const [timeout, setTimeoutText] = useState("");
   const [onTimeout, setOnTimeout] = useState<"pause" | "kill">("pause");
+  const [limits, setLimits] = useState<Limits>({ cpus: "", memory: "", disk: "" });
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
 
   const nameOf = useSources(from ? [from] : []);
   const list = templates.data ?? [];
+  const builds = useBuilds().data ?? [];
   const chosen = source || list.find((template) => template.has_desktop)?.name || list[0]?.name || "";
   const seconds = timeout.trim() === "" ? null : parseDuration(timeout);
   const isMistyped = timeout.trim() !== "" && (seconds === null || seconds <= 0);
+  const size = sizeOf(limits);
+  const usual = list.find((template) => template.name === chosen)?.size;
 
   const submit = async () => {
-    if (isMistyped || !chosen) return;
+    if (isMistyped || !chosen || size === null) return;
     setBusy(true);
     setFailure(null);
-    const body: CreateBody = { template: chosen, name: name.trim() || null, idle_s: idle === "" ? null : Number(idle), timeout_s: seconds, on_timeout: onTimeout };
+    const body: CreateBody = { template: chosen, name: name.trim() || null, idle_s: idle === "" ? null : Number(idle), timeout_s: seconds, on_timeout: onTimeout, size };
     try {
       const sandbox = await calls.createSandbox(body);
       put(client, [{ type: "sandbox", sandbox }]);
@@ -58,7 +63,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy} disabled={!chosen || isMistyped}>Create</Button>
+          <Button type="submit" look="primary" busy={busy} disabled={!chosen || isMistyped || size === null}>Create</Button>
         </>
       }
     >
@@ -69,6 +74,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
           <legend>Template</legend>
           {templates.isPending && <Skeleton height="4.5em" />}
           {templates.isError && <Notice tone="error"><Prose text={messageOf(templates.error)} /></Notice>}
+          {builds.map((build) => <p key={build.name} className="muted small"><strong>{build.name}</strong> {build.failure === null ? `is being made: ${build.step}.` : "could not be made and is tried again: see Templates."}</p>)}
           {list.map((template) => <TemplateChoice key={template.id} template={template} checked={template.name === chosen} onChange={() => setSource(template.name)} />)}
         </fieldset>
       )}
@@ -91,8 +97,25 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
           </div>
         )}
       </Field>
+      <details className="more">
+        <summary>Size</summary>
+        <div className="limits">
+          <Limit label="CPUs" usual={usual?.cpus} value={limits.cpus} onChange={(cpus) => setLimits({ ...limits, cpus })} />
+          <Limit label="Memory (GB)" usual={usual && usual.memory_mb / 1024} value={limits.memory} onChange={(memory) => setLimits({ ...limits, memory })} />
+          <Limit label="Disk (GB)" usual={usual && usual.disk_mb / 1024} value={limits.disk} onChange={(disk) => setLimits({ ...limits, disk })} />
+        </div>
+        <p className="hint">Left empty: as the template has it. 0 is no limit.</p>
+      </details>
       {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
     </Dialog>
+  );
+}
+
+function Limit({ label, usual, value, onChange }: { label: string; usual: number | undefined; value: string; onChange: (value: string) => void }) {
+  return (
+    <Field label={label} problem={limit(value) === null ? "Write a number, like 2 or 0.5." : null}>
+      {(ids) => <input {...ids} className="input" inputMode="decimal" value={value} autoComplete="off" placeholder={usual === undefined ? "" : String(usual)} onChange={(event) => onChange(event.target.value)} />}
+    </Field>
   );
 }
 

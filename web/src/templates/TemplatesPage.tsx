@@ -1,15 +1,16 @@
 import "./templates.css";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Template } from "../api/types";
-import { useTemplates } from "../app/queries";
-import { Badge, Button, EmptyState, ErrorState, Icon, Loading, PageHead, RelativeTime } from "../ui";
+import type { Build, Template } from "../api/types";
+import { useBuilds, useTemplates } from "../app/queries";
+import { Badge, Button, EmptyState, ErrorState, Icon, Loading, Notice, PageHead, Prose, RelativeTime } from "../ui";
 import { bytes, plural } from "../ui/format";
 
 const PACKAGES_SHOWN = 14;
 
 export default function TemplatesPage() {
   const templates = useTemplates();
+  const builds = useBuilds().data ?? [];
   return (
     <div className="page">
       <PageHead title="Templates">What sandboxes are made from: running machines, kept at a moment. A new sandbox is a clone, never a boot.</PageHead>
@@ -17,12 +18,30 @@ export default function TemplatesPage() {
         <ErrorState error={templates.error} retry={() => void templates.refetch()} />
       ) : !templates.data ? (
         <Loading />
-      ) : templates.data.length === 0 ? (
+      ) : templates.data.length + builds.length === 0 ? (
         <EmptyState icon="template" title="No templates yet"><p>The server builds them when it starts for the first time. That takes a few minutes.</p></EmptyState>
       ) : (
-        <ul className="templates">{templates.data.map((template) => <li key={template.id}><TemplateCard template={template} /></li>)}</ul>
+        <ul className="templates">
+          {templates.data.map((template) => <li key={template.id}><TemplateCard template={template} /></li>)}
+          {builds.map((build) => <li key={build.name}><BuildCard build={build} /></li>)}
+        </ul>
       )}
     </div>
+  );
+}
+
+function BuildCard({ build }: { build: Build }) {
+  return (
+    <article className="card template" aria-label={build.name}>
+      <div className="row">
+        <span className="template-icon"><Icon name="clock" size={22} /></span>
+        <div className="grow">
+          <h2>{build.name}</h2>
+          <p className="muted small">{build.failure === null ? <>Being made, begun <RelativeTime at={build.began_at} />: {build.step}</> : <>Could not be made. It is tried again <RelativeTime at={build.again_at ?? build.began_at} />.</>}</p>
+        </div>
+      </div>
+      {build.failure !== null && <Notice tone="error"><Prose text={build.failure} /></Notice>}
+    </article>
   );
 }
 

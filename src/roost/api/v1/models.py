@@ -299,8 +299,19 @@ class TemplateModel(Given):
     created_at: Timestamp
 
 
+class BuildModel(Given):
+    """A template that is not there yet."""
+
+    name: str
+    step: Annotated[str, Field(description="What is being done.")]
+    began_at: Timestamp
+    failure: Annotated[str | None, Field(description="Why it could not be made so far.")]
+    again_at: Annotated[Timestamp | None, Field(description="When it is tried again, after a failure.")]
+
+
 class TemplateList(Given):
     templates: list[TemplateModel]
+    being_made: list[BuildModel]
 
 
 class EventModel(Given):

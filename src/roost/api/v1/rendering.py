@@ -11,6 +11,7 @@ from roost.api.http import error_content
 from roost.api.services import About
 from roost.api.v1 import models
 from roost.api.v1.network import network
+from roost.control.builds import Build
 from roost.control.power import Resumed
 from roost.control.templates import TemplateUsage
 from roost.domain.activity import Activity
@@ -167,6 +168,16 @@ def template(record: Template, usage: TemplateUsage) -> models.TemplateModel:
         user=record.user,
         workdir=record.workdir,
         created_at=timestamp(record.created_at),
+    )
+
+
+def build(making: Build) -> models.BuildModel:
+    return models.BuildModel(
+        name=making.template,
+        step=making.step,
+        began_at=timestamp(making.began_at),
+        failure=making.failure.message if making.failure else None,
+        again_at=timestamp(making.again_at) if making.failure else None,
     )
 
 

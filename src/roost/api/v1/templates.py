@@ -16,7 +16,11 @@ router = APIRouter(prefix="/v1/templates", tags=["templates"], route_class=Keyed
 @router.get("", operation_id="listTemplates", summary="List templates", responses=errors())
 async def list_(caller: Caller, use: Use) -> models.TemplateList:
     found, usage = await use.templates.list(caller.team), await use.templates.usage()
-    return models.TemplateList(templates=[rendering.template(record, usage) for record in found])
+    missing = [build for build in use.templates.being_made() if build.template not in {record.name for record in found}]
+    return models.TemplateList(
+        templates=[rendering.template(record, usage) for record in found],
+        being_made=[rendering.build(build) for build in missing],
+    )
 
 
 @router.get("/{ref}", operation_id="getTemplate", summary="Get a template", responses=errors(404))
