@@ -74,8 +74,8 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
           <legend>Template</legend>
           {templates.isPending && <Skeleton height="4.5em" />}
           {templates.isError && <Notice tone="error"><Prose text={messageOf(templates.error)} /></Notice>}
-          {builds.map((build) => <p key={build.name} className="muted small"><strong>{build.name}</strong> {build.failure === null ? `is being made: ${build.step}.` : "could not be made and is tried again: see Templates."}</p>)}
           {list.map((template) => <TemplateChoice key={template.id} template={template} checked={template.name === chosen} onChange={() => setSource(template.name)} />)}
+          {builds.map((build) => <p key={build.name} className="muted small"><strong>{build.name}</strong> {build.failure === null ? `is being made: ${build.step}.` : "could not be made and is tried again: see Templates."}</p>)}
         </fieldset>
       )}
       <Field label="Name" hint="Optional. Letters, digits and dashes; also its host name.">
@@ -104,7 +104,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
           <Limit label="Memory (GB)" usual={usual && usual.memory_mb / 1024} value={limits.memory} onChange={(memory) => setLimits({ ...limits, memory })} />
           <Limit label="Disk (GB)" usual={usual && usual.disk_mb / 1024} value={limits.disk} onChange={(disk) => setLimits({ ...limits, disk })} />
         </div>
-        <p className="hint">Left empty: as the template has it. 0 is no limit.</p>
+        <p className="muted small">Left empty: as the template has it. 0 is no limit.</p>
       </details>
       {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
     </Dialog>
