@@ -1,4 +1,4 @@
-"""Out of memory inside a sandbox kills one process inside it, not the sandbox.
+"""Out of memory inside a sandbox kills processes inside it, not the sandbox: one, and more at a time if one is not enough.
 
 Left alone, the kernel's killer takes the largest process of the cgroup, and that is the engine itself: the whole machine of an
 agent would be gone because of one greedy command. So the node hears of it first. On cgroup v1 the killer is off and the node
@@ -29,6 +29,8 @@ from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
 MOST_LOANS = 16
+_CALM_S = 60.0  # so long after the last kill the next is the first of another emergency
+_HARDER = 4  # how much more is killed each time within one
 _LOOKS_EVERY_S = 0.02
 _RELIEF_LIMIT_S = 2.0
 _FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
@@ -56,6 +58,8 @@ class MemoryGuard:
         self._alarm = alarm
         self._stillness = stillness
         self._loans = 0
+        self._wanted_bytes = 0
+        self._killed_at = -_CALM_S
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
@@ -77,14 +81,15 @@ class MemoryGuard:
         self._lend()
         while True:
             killed = anyio.Event()
-            victim, _ = await both(self._kill_largest(killed), self._lend_until(killed))
-            if victim is None:
+            victims, _ = await both(self._kill_largest(killed, self._wanted()), self._lend_until(killed))
+            if not victims:
                 return False
             log.warning(
-                "out of memory: killed the largest process",
+                "out of memory: killed the largest processes",
                 container=self._container,
-                command=victim.command[:200],
-                memory_mb=victim.memory_bytes >> 20,
+                processes=len(victims),
+                largest=victims[0].command[:200],
+                memory_mb=sum(each.memory_bytes for each in victims) >> 20,
             )
             with anyio.move_on_after(_RELIEF_LIMIT_S):
                 while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
@@ -106,15 +111,27 @@ class MemoryGuard:
             self._loans += 1
             self._alarm.lend(self._loans * LOAN_BYTES)
 
-    async def _kill_largest(self, killed: anyio.Event) -> GuestProcess | None:
+    def _wanted(self) -> int:
+        """How much the next victims must hold. First the largest alone, whatever it holds; but among a thousand small ones,
+        most of whose memory is shared, one at a time would take minutes."""
+        now = anyio.current_time()
+        is_calm, self._killed_at = now - self._killed_at >= _CALM_S, now
+        self._wanted_bytes = 0 if is_calm else max(LOAN_BYTES, self._wanted_bytes * _HARDER)
+        return self._wanted_bytes
+
+    async def _kill_largest(self, killed: anyio.Event, wanted_bytes: int) -> list[GuestProcess]:
         hold = Hold(self._stillness)
+        victims: list[GuestProcess] = []
         try:
             await hold.take()
             listed = await self._runtime.processes(self._container)
-            victim = max((each for each in listed if each.pid != 1), key=lambda each: each.memory_bytes, default=None)
-            if victim is not None:
-                await self._runtime.signal(self._container, victim.pid, signal.SIGKILL)
-            return victim
+            for each in sorted(listed, key=lambda each: -each.memory_bytes):
+                if victims and sum(victim.memory_bytes for victim in victims) >= wanted_bytes:
+                    break
+                if each.pid != 1:
+                    await self._runtime.signal(self._container, each.pid, signal.SIGKILL)
+                    victims.append(each)
+            return victims
         finally:
             killed.set()
             await hold.let_go()  # shielded: whatever ends the guard, the guest must not stay frozen

@@ -103,6 +103,26 @@ async def test_the_largest_goes_and_the_loan_is_taken_back(tmp_path: Path) -> No
     assert not bell.lent and not guest.frozen
 
 
+async def test_of_many_small_ones_more_go_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.node.memory._RELIEF_LIMIT_S", 0.05)
+    guest = Guest(*[13] * 200)
+    bell = Bell(guest, 1500)
+    left: list[int] = []
+
+    class Watched(Stillness):
+        async def thaw(self) -> None:
+            left.append(len(guest.alive))
+            await super().thaw()
+
+    await started(guest, tmp_path)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(guard(guest, bell, Watched(guest, "one")).run)
+        await bell.relieved.wait()
+        tasks.cancel_scope.cancel()
+    assert left == [199, 194, 174, 95]
+    assert not bell.lent and not guest.frozen
+
+
 async def test_when_there_is_nobody_left_to_kill_the_kernel_has_its_way(tmp_path: Path) -> None:
     guest = Guest()
     guest.alive = {}
