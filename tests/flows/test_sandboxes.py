@@ -24,6 +24,7 @@ from roost.domain.events import EventKind
 from roost.domain.ids import TeamId
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import SizeChange, SleepPolicy
+from roost.domain.snapshot import Snapshot
 from tests.flows.test_meetings import Asked
 from tests.flows.world import ME, TEAM, Ground, Roost, serving
 
@@ -237,3 +238,15 @@ async def test_two_changes_of_a_policy_at_once_are_both_kept(roost: Roost) -> No
             group.start_soon(change, fields)
     policy = (await roost.sandboxes.get(TEAM, sandbox.id)).policy
     assert (policy.idle_s, policy.timeout_s, policy.wake_on_traffic) == (300.0, 600.0, False)
+
+
+async def test_memory_that_does_not_hold_what_it_starts_from_is_refused(roost: Roost) -> None:
+    template = await roost.templates.get(TEAM, "base")
+    async with roost.ground.store.transaction() as transaction:
+        entry = await transaction.get(Snapshot, template.snapshot)
+        assert entry is not None
+        await transaction.put(replace(entry, memory_bytes=300 << 20), expect_revision=entry.revision)
+    with pytest.raises(Invalid, match=r"holds 300 already\. Ask for 364"):
+        await roost.sandboxes.create(ME, CreateSandbox(size=SizeChange(memory_mb=128)))
+    assert (await roost.sandboxes.create(ME, CreateSandbox(size=SizeChange(memory_mb=364)))).size.memory_mb == 364
+    assert (await roost.sandboxes.create(ME, CreateSandbox(size=SizeChange(cpus=1)))).size.cpus == 1

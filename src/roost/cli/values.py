@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -30,7 +31,7 @@ def megabytes(text: str | None) -> int | None:
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         raise Invalid("invalid", f"{text!r} is no amount of memory or disk. Write 512M, 4G or 1T; 0 for no limit.", value=text)
-    return round(float(match[1]) * _MEGABYTES[match[2].upper()])
+    return math.ceil(float(match[1]) * _MEGABYTES[match[2].upper()])
 
 
 def numbers(text: str, count: int, what: str, form: str) -> list[int]:

@@ -50,6 +50,6 @@ class Builds:
         if build is None:
             return None
         if build.failure is not None:
-            return TemplateUnmade(template, build.failure.message, max(0.0, build.again_at - self._clock.now()))
+            return TemplateUnmade(template, build.failure.message, max(SOON_S, build.again_at - self._clock.now()))
         elapsed_s = self._clock.now() - build.began_at
         return TemplateNotReady(template, build.step, elapsed_s, max(SOON_S, USUALLY_TAKES_S - elapsed_s))

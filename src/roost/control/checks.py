@@ -21,6 +21,7 @@ MOST_HTTPS_PORTS = 128
 _HOST = re.compile(r"[A-Za-z0-9.:_\[\]-]{1,255}")
 LONGEST_PAGE = 100
 LEAST_MEMORY_MB = 64
+LEAST_CPUS = 0.05
 LARGEST = Size(cpus=256, memory_mb=4 * 1024**2, disk_mb=64 * 1024**2, pids=4 * 1024**2)
 
 
@@ -145,12 +146,29 @@ def check_size(size: Size) -> None:
             raise Invalid(
                 "size_invalid", f"{what} is {value:.12g}: it must be 0 (no limit) to {most:.12g}.", field=what, value=value
             )
+    if 0 < size.cpus < LEAST_CPUS:
+        raise Invalid(
+            "size_invalid", f"cpus is {size.cpus:.12g}: {LEAST_CPUS} of a core is the least.", field="cpus", value=size.cpus
+        )
     if 0 < size.memory_mb < LEAST_MEMORY_MB:
         raise Invalid(
             "size_invalid",
             f"memory_mb is {size.memory_mb}: a sandbox needs {LEAST_MEMORY_MB} at least.",
             field="memory_mb",
             value=size.memory_mb,
+        )
+
+
+def check_room(memory_mb: int, held_bytes: int) -> None:
+    """Whether what a sandbox starts from fits into its memory, with some to work in."""
+    held_mb = held_bytes >> 20
+    least_mb = held_mb + LEAST_MEMORY_MB
+    if 0 < memory_mb < least_mb:
+        raise Invalid(
+            "size_invalid",
+            f"memory_mb is {memory_mb}: what it starts from holds {held_mb} already. Ask for {least_mb} at least.",
+            field="memory_mb",
+            value=memory_mb,
         )
 
 

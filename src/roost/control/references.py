@@ -27,6 +27,7 @@ class Source:
     workdir: str
     env: Mapping[str, str] = field(default_factory=dict)
     has_desktop: bool = False
+    memory_bytes: int = 0  # what it holds the moment it starts
 
 
 async def find_sandbox(reader: Reader, team: TeamId, ref: str) -> Sandbox:
@@ -88,6 +89,7 @@ async def find_source(reader: Reader, team: TeamId, ref: str) -> Source:
         workdir=template.workdir,
         env=template.env,
         has_desktop=template.has_desktop,
+        memory_bytes=snapshot.memory_bytes,
     )
 
 
@@ -110,4 +112,5 @@ def source_of(snapshot: Snapshot) -> Source:
         workdir=snapshot.workdir,
         env=snapshot.env,
         has_desktop=snapshot.has_desktop,
+        memory_bytes=snapshot.memory_bytes,
     )

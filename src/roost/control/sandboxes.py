@@ -20,6 +20,7 @@ from roost.control.checks import (
     check_metadata,
     check_name,
     check_policy,
+    check_room,
     check_seconds,
     check_size,
 )
@@ -76,6 +77,7 @@ class CreateSandbox:
 
     def digest(self) -> str:
         content = {key: value for key, value in asdict(self).items() if key != "idempotency_key"}
+        content["size"] = content["size"] if self.size != SizeChange() else None
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -152,6 +154,8 @@ class Sandboxes:
                 earlier.append(known)
                 return ()
             source = await self._find_source(transaction, principal.team, request.template)
+            if request.size.memory_mb is not None and not source.cold:
+                check_room(request.size.memory_mb, source.memory_bytes)
             await self._nodes.place(source.node)
             birth = Birth(self._draft(principal.team, request, source), cold=source.cold)
             if request.idempotency_key:

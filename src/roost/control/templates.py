@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -149,16 +149,18 @@ class Templates:
         wait_s = FIRST_WAIT_S
         while True:
             left: list[tuple[Recipe, Path]] = []
+            again_at = 0.0
             for recipe, root in wanted:
                 try:
                     await self.ensure(recipe, root, partial(on_progress, recipe))
                 except RoostError as error:
+                    again_at = again_at or self._clock.now() + wait_s
                     left.append((recipe, root))
                     on_failure(recipe, error, wait_s)
-                    await self._tell_of_failure(recipe, error, self._clock.now() + wait_s)
+                    await self._tell_of_failure(recipe, error, again_at)
             if not left:
                 return
-            await self._clock.sleep_until(self._clock.now() + wait_s)
+            await self._clock.sleep_until(again_at)
             wanted, wait_s = left, min(2 * wait_s, LONGEST_WAIT_S)
 
     async def build(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
@@ -297,8 +299,9 @@ class Templates:
     async def _tell_of_failure(self, recipe: Recipe, error: RoostError, again_at: float) -> None:
         self._builds.fail(recipe.name, error, again_at)
         facts = {"template": recipe.name, "code": error.code, "message": error.message, "again_at": again_at}
-        async with self._store.transaction() as transaction:
-            await transaction.append(Event(EventKind.TEMPLATE_FAILED, DEFAULT_TEAM, self._clock.now(), facts=facts))
+        with suppress(RoostError):  # what kept it from being made, a full disk say, may keep this from being written
+            async with self._store.transaction() as transaction:
+                await transaction.append(Event(EventKind.TEMPLATE_FAILED, DEFAULT_TEAM, self._clock.now(), facts=facts))
 
     async def _retold(self, known: Template, recipe: Recipe) -> Template:
         """The same template, with what an older Roost did not write of it."""

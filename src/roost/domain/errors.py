@@ -280,7 +280,7 @@ class TemplateBuildFailed(Invalid):
         super().__init__(
             "template_build_failed",
             f"Template {template!r} could not be built: `{step}` ended with exit code {exit_code}."
-            f" Correct its definition and build again. The last it said:\n{output}",
+            f" The last it said:\n{output[-500:].strip()}",
             template=template,
             step=step,
             exit_code=exit_code,

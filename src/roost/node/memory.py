@@ -29,8 +29,8 @@ from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
 MOST_LOANS = 16
-_CALM_S = 60.0  # so long after the last kill the next is the first of another emergency
-_HARDER = 4  # how much more is killed each time within one
+_CALM_S = 5.0  # so long after a relief the next alarm is another emergency
+_HARDER, _HARDEST_BYTES = 4, 1 << 30  # how much more is killed each time within one, and the most
 _LOOKS_EVERY_S = 0.02
 _RELIEF_LIMIT_S = 2.0
 _FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
@@ -59,7 +59,7 @@ class MemoryGuard:
         self._stillness = stillness
         self._loans = 0
         self._wanted_bytes = 0
-        self._killed_at = -_CALM_S
+        self._relieved_at = -_CALM_S
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
@@ -78,6 +78,8 @@ class MemoryGuard:
     async def _relieve(self) -> bool:
         """Processes are killed, the largest first, until the loan could be taken back. False when there is none left but the
         agent: then the kernel may have its way."""
+        if anyio.current_time() - self._relieved_at >= _CALM_S:
+            self._wanted_bytes = 0
         self._lend()
         while True:
             killed = anyio.Event()
@@ -95,6 +97,7 @@ class MemoryGuard:
                 while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
                     await anyio.sleep(_LOOKS_EVERY_S)
                 self._loans = 0
+                self._relieved_at = anyio.current_time()
                 return True
 
     async def _lend_until(self, done: anyio.Event) -> None:
@@ -114,10 +117,8 @@ class MemoryGuard:
     def _wanted(self) -> int:
         """How much the next victims must hold. First the largest alone, whatever it holds; but among a thousand small ones,
         most of whose memory is shared, one at a time would take minutes."""
-        now = anyio.current_time()
-        is_calm, self._killed_at = now - self._killed_at >= _CALM_S, now
-        self._wanted_bytes = 0 if is_calm else max(LOAN_BYTES, self._wanted_bytes * _HARDER)
-        return self._wanted_bytes
+        wanted, self._wanted_bytes = self._wanted_bytes, max(LOAN_BYTES, self._wanted_bytes * _HARDER)
+        return min(wanted, _HARDEST_BYTES)
 
     async def _kill_largest(self, killed: anyio.Event, wanted_bytes: int) -> list[GuestProcess]:
         hold = Hold(self._stillness)

@@ -105,7 +105,7 @@ def _make(target: Path, packages: tuple[Path, ...], interpreter: Interpreter, co
                 copy = code / package.name / source.relative_to(package)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
-        compile_tree(interpreter, code, work, commands)
+        compile_tree(interpreter, code, work, commands, ("0", "2"))  # the guest's own Python runs the desktop's companion
         write_marker(work / "bundle.json", {"digest": digest_of_tree(code), "interpreter": interpreter.digest})
         discard(target)
         work.replace(target)

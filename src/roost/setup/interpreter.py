@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,10 +185,13 @@ def _keep_needed_libraries(whole: Path, trimmed: Path, made: Interpreter, comman
             shutil.copy2((source / name).resolve(), target / name)
 
 
-def compile_tree(interpreter: Interpreter, tree: Path, top: Path, commands: Commands) -> None:
+def compile_tree(interpreter: Interpreter, tree: Path, top: Path, commands: Commands, levels: Sequence[str] = ("2",)) -> None:
     """Byte-compile `tree` with the interpreter itself. Sources are never checked again: nothing there ever changes.
 
-    `top` is the directory that will be seen as `/.roost`, so that tracebacks name files as the guest sees them.
+    `top` is the directory that will be seen as `/.roost`, so that tracebacks name files as the guest sees them. `levels` are the
+    optimizations of the Pythons that run it; the interpreter's own unless said otherwise.
     """
     options = ["-q", "-f", "--invalidation-mode", "unchecked-hash", "-s", str(top), "-p", GUEST_ROOT]
-    commands.run([*interpreter.command(), "-m", "compileall", *options, str(tree)])
+    options += [word for level in levels for word in ("-o", level)]
+    plain = [word for word in interpreter.command() if word != "-OO"]  # under which compileall names every level's file alike
+    commands.run([*plain, "-m", "compileall", *options, str(tree)])

@@ -47,6 +47,7 @@ def error_of(answer: httpx.Response) -> dict:
         (b'{"env": {"A=B": "1"}}', "'A=B'"),
         (b'{"size": {"cpus": 1, "memory": 1}}', "'size.memory'"),
         (b'{"size": {"cpus": 1, "memory_mb": 1, "disk_mb": 1, "pids": 1e400}}', "'size.pids'"),
+        (b'{"size": {"cpus": 0.001}}', "0.05 of a core"),
         (b'{"size": {"cpus": -1, "memory_mb": 512, "disk_mb": 1, "pids": 1}}', "cpus is -1"),
         (b'{"metadata": ' + b"[" * 5000 + b"]" * 5000 + b"}", None),
         (b'{"timeout_s": ' + b"9" * 5000 + b"}", None),

@@ -46,6 +46,7 @@ async def test_no_body_makes_a_plain_sandbox(http: httpx.AsyncClient) -> None:
 
 
 async def test_what_is_given_reaches_the_guest(house: House, http: httpx.AsyncClient) -> None:
+    assert (await create(http, size=None))["size"] == (await create(http))["size"]
     made = await create(http, name="ada", env={"A": "1"}, size={"cpus": 1, "memory_mb": 512, "disk_mb": 1024, "pids": 9})
     identity = house.node.guests[SandboxId(made["id"])].identity
     assert identity.hostname == "ada"

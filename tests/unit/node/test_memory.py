@@ -123,6 +123,22 @@ async def test_of_many_small_ones_more_go_each_time(tmp_path: Path, monkeypatch:
     assert not bell.lent and not guest.frozen
 
 
+async def test_who_is_greedy_again_and_again_is_killed_alone_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.node.memory._CALM_S", 0.0)  # each alarm comes long after the last
+    guest = Guest(*[20] * 4)
+    bell = Bell(guest, 100)
+    stillness = await started(guest, tmp_path)
+    guards = guard(guest, bell, stillness)
+    for greedy in range(100, 106):
+        guest.alive[greedy] = 300 << 20
+        bell.relieved = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(guards.run)
+            await bell.relieved.wait()
+            tasks.cancel_scope.cancel()
+        assert len(guest.alive) == 4 and greedy not in guest.alive
+
+
 async def test_when_there_is_nobody_left_to_kill_the_kernel_has_its_way(tmp_path: Path) -> None:
     guest = Guest()
     guest.alive = {}

@@ -48,7 +48,8 @@ def test_the_bundle_starts_the_agent(interpreter: Interpreter, tmp_path: Path) -
     assert bundle.path == tmp_path / "home" / "agent" / bundle.version
     assert all(not part.startswith(str(tmp_path)) for part in bundle.argv)
     assert not any(name.startswith("PYTHON") for name in bundle.env)
-    assert list((bundle.path / "app" / "roost_agent" / "__pycache__").glob("*.pyc"))
+    compiled = {file.suffixes[-2] for file in (bundle.path / "app" / "roost_agent" / "__pycache__").glob("__main__.*.pyc")}
+    assert compiled == {f".{sys.implementation.cache_tag}", ".opt-2"}
 
 
 def test_the_same_code_is_the_same_bundle_and_other_code_another(interpreter: Interpreter, tmp_path: Path) -> None:

@@ -944,8 +944,7 @@ export interface components {
             network?: components["schemas"]["NetworkBody"] | null;
             /** @default pause */
             on_timeout: components["schemas"]["OnTimeout"];
-            /** @default {} */
-            size: components["schemas"]["SizeBody"];
+            size?: components["schemas"]["SizeBody"] | null;
             /**
              * Template
              * @description A template, or a snapshot by id or name.

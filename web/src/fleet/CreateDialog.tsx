@@ -75,7 +75,7 @@ export function CreateDialog({ from, onClose }: { from: string | undefined; onCl
           {templates.isPending && <Skeleton height="4.5em" />}
           {templates.isError && <Notice tone="error"><Prose text={messageOf(templates.error)} /></Notice>}
           {list.map((template) => <TemplateChoice key={template.id} template={template} checked={template.name === chosen} onChange={() => setSource(template.name)} />)}
-          {builds.map((build) => <p key={build.name} className="muted small"><strong>{build.name}</strong> {build.failure === null ? `is being made: ${build.step}.` : "could not be made and is tried again: see Templates."}</p>)}
+          {builds.map((build) => <p key={build.name} className="muted small"><strong>{build.name}</strong> {build.failure === null ? "is being made." : "could not be made and is tried again: see Templates."}</p>)}
         </fieldset>
       )}
       <Field label="Name" hint="Optional. Letters, digits and dashes; also its host name.">

@@ -20,7 +20,7 @@ export function sizeOf(limits: Limits): CreateBody["size"] | null {
   if (cpus === null || memory === null || disk === null) return null;
   return {
     ...(cpus === undefined ? {} : { cpus }),
-    ...(memory === undefined ? {} : { memory_mb: Math.round(memory * 1024) }),
-    ...(disk === undefined ? {} : { disk_mb: Math.round(disk * 1024) }),
+    ...(memory === undefined ? {} : { memory_mb: Math.ceil(memory * 1024) }),
+    ...(disk === undefined ? {} : { disk_mb: Math.ceil(disk * 1024) }),
   };
 }

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Build, Template } from "../api/types";
 import { useBuilds, useTemplates } from "../app/queries";
 import { Badge, Button, EmptyState, ErrorState, Icon, Loading, Notice, PageHead, Prose, RelativeTime } from "../ui";
-import { bytes, plural } from "../ui/format";
+import { bytes, clock, plural } from "../ui/format";
 
 const PACKAGES_SHOWN = 14;
 
@@ -37,7 +37,7 @@ function BuildCard({ build }: { build: Build }) {
         <span className="template-icon"><Icon name="clock" size={22} /></span>
         <div className="grow">
           <h2>{build.name}</h2>
-          <p className="muted small">{build.failure === null ? <>Being made, begun <RelativeTime at={build.began_at} />: {build.step}</> : <>Could not be made. It is tried again <RelativeTime at={build.again_at ?? build.began_at} />.</>}</p>
+          <p className="muted small">{build.failure === null ? "Being made." : `Could not be made. Tried again at ${clock(build.again_at ?? build.began_at)}.`}</p>
         </div>
       </div>
       {build.failure !== null && <Notice tone="error"><Prose text={build.failure} /></Notice>}

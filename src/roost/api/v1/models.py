@@ -86,7 +86,7 @@ class CreateBody(PolicyFields):
     name: Annotated[Text | None, Field(description="Unique among the living; also its host name.")] = None
     metadata: Pairs = {}
     env: Annotated[Pairs, Field(description="Variables of every process in it.")] = {}
-    size: SizeBody = SizeBody()
+    size: SizeBody | None = None
     network: NetworkBody | None = None
 
 

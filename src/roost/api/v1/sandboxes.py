@@ -43,7 +43,7 @@ async def create(
         metadata=body.metadata,
         env=body.env,
         policy=SleepPolicy(**{field: getattr(body, field) for field in _POLICY}),
-        size=SizeChange(**body.size.model_dump()),
+        size=SizeChange(**body.size.model_dump()) if body.size else SizeChange(),
         egress=network.egress_of(body.network),
         ingress=network.ingress_of(body.network),
         idempotency_key=idempotency_key,
