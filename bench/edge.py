@@ -97,9 +97,9 @@ def measure(bench: Bench, *, quick: bool) -> list[Figure]:
     try:
         ways = _ways(bench, sandbox)
         return [
+            tunnels(bench, sandbox),  # first: later the server gives memory back that others took, and hides what these take
             *latency(ways, 500 if quick else 3000),
             *transfer(bench, sandbox, ways, 1 if quick else 3),
-            tunnels(bench, sandbox),
             streaming(bench, sandbox, ways),
         ]
     finally:
