@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import math
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -29,10 +30,10 @@ from roost.node.stillness import Hold, Stillness
 
 LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
 MOST_LOANS = 16
-_CALM_S = 5.0  # so long after a relief the next alarm is another emergency
+CALM_S = 5.0  # so long after a relief the next alarm is another emergency
 _HARDER, _HARDEST_BYTES = 4, 1 << 30  # how much more is killed each time within one, and the most
 _LOOKS_EVERY_S = 0.02
-_RELIEF_LIMIT_S = 2.0
+RELIEF_LIMIT_S = 2.0
 _FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
 _IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
 
@@ -52,14 +53,25 @@ class Alarm(Protocol):
 class MemoryGuard:
     """Watches one container."""
 
-    def __init__(self, *, runtime: Runtime, container: str, alarm: Alarm, stillness: Stillness) -> None:
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        container: str,
+        alarm: Alarm,
+        stillness: Stillness,
+        relief_limit_s: float = RELIEF_LIMIT_S,
+        calm_s: float = CALM_S,
+    ) -> None:
         self._runtime = runtime
         self._container = container
         self._alarm = alarm
         self._stillness = stillness
         self._loans = 0
         self._wanted_bytes = 0
-        self._relieved_at = -_CALM_S
+        self._relieved_at = -math.inf
+        self._relief_limit_s = relief_limit_s
+        self._calm_s = calm_s
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
@@ -78,7 +90,7 @@ class MemoryGuard:
     async def _relieve(self) -> bool:
         """Processes are killed, the largest first, until the loan could be taken back. False when there is none left but the
         agent: then the kernel may have its way."""
-        if anyio.current_time() - self._relieved_at >= _CALM_S:
+        if anyio.current_time() - self._relieved_at >= self._calm_s:
             self._wanted_bytes = 0
         self._lend()
         while True:
@@ -93,7 +105,7 @@ class MemoryGuard:
                 largest=victims[0].command[:200],
                 memory_mb=sum(each.memory_bytes for each in victims) >> 20,
             )
-            with anyio.move_on_after(_RELIEF_LIMIT_S):
+            with anyio.move_on_after(self._relief_limit_s):
                 while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
                     await anyio.sleep(_LOOKS_EVERY_S)
                 self._loans = 0
@@ -123,15 +135,17 @@ class MemoryGuard:
     async def _kill_largest(self, killed: anyio.Event, wanted_bytes: int) -> list[GuestProcess]:
         hold = Hold(self._stillness)
         victims: list[GuestProcess] = []
+        held_bytes = 0
         try:
             await hold.take()
             listed = await self._runtime.processes(self._container)
             for each in sorted(listed, key=lambda each: -each.memory_bytes):
-                if victims and sum(victim.memory_bytes for victim in victims) >= wanted_bytes:
+                if victims and held_bytes >= wanted_bytes:
                     break
                 if each.pid != 1:
                     await self._runtime.signal(self._container, each.pid, signal.SIGKILL)
                     victims.append(each)
+                    held_bytes += each.memory_bytes
             return victims
         finally:
             killed.set()

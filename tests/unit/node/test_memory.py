@@ -87,8 +87,8 @@ async def started(guest: Guest, tmp_path: Path) -> Stillness:
     return Stillness(guest, "one")
 
 
-def guard(guest: Guest, bell: Bell, stillness: Stillness) -> MemoryGuard:
-    return MemoryGuard(runtime=guest, container="one", alarm=bell, stillness=stillness)
+def guard(guest: Guest, bell: Bell, stillness: Stillness, **patience: float) -> MemoryGuard:
+    return MemoryGuard(runtime=guest, container="one", alarm=bell, stillness=stillness, **patience)
 
 
 async def test_the_largest_goes_and_the_loan_is_taken_back(tmp_path: Path) -> None:
@@ -103,8 +103,7 @@ async def test_the_largest_goes_and_the_loan_is_taken_back(tmp_path: Path) -> No
     assert not bell.lent and not guest.frozen
 
 
-async def test_of_many_small_ones_more_go_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.node.memory._RELIEF_LIMIT_S", 0.05)
+async def test_of_many_small_ones_more_go_each_time(tmp_path: Path) -> None:
     guest = Guest(*[13] * 200)
     bell = Bell(guest, 1500)
     left: list[int] = []
@@ -116,24 +115,23 @@ async def test_of_many_small_ones_more_go_each_time(tmp_path: Path, monkeypatch:
 
     await started(guest, tmp_path)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(guard(guest, bell, Watched(guest, "one")).run)
+        tasks.start_soon(guard(guest, bell, Watched(guest, "one"), relief_limit_s=0.05).run)
         await bell.relieved.wait()
         tasks.cancel_scope.cancel()
     assert left == [199, 194, 174, 95]
     assert not bell.lent and not guest.frozen
 
 
-async def test_who_is_greedy_again_and_again_is_killed_alone_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.node.memory._CALM_S", 0.0)  # each alarm comes long after the last
+async def test_who_is_greedy_again_and_again_is_killed_alone_each_time(tmp_path: Path) -> None:
     guest = Guest(*[20] * 4)
     bell = Bell(guest, 100)
     stillness = await started(guest, tmp_path)
-    guards = guard(guest, bell, stillness)
+    patient = guard(guest, bell, stillness, calm_s=0)  # each alarm comes long after the last
     for greedy in range(100, 106):
         guest.alive[greedy] = 300 << 20
         bell.relieved = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(guards.run)
+            tasks.start_soon(patient.run)
             await bell.relieved.wait()
             tasks.cancel_scope.cancel()
         assert len(guest.alive) == 4 and greedy not in guest.alive

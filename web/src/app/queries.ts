@@ -1,4 +1,4 @@
-import { MutationCache, QueryCache, QueryClient, replaceEqualDeep, useQuery } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, queryOptions, replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import * as calls from "../api/calls";
 import { ApiError, isUnauthenticated } from "../api/errors";
 import { keys } from "../api/keys";
@@ -55,12 +55,12 @@ export const useFleet = () => useQuery({ queryKey: keys.fleet, queryFn: ({ signa
 export const useSandbox = (id: string) =>
   useQuery({ queryKey: keys.sandbox(id), queryFn: ({ signal }): Promise<Sandbox> => calls.getSandbox(id, signal) });
 
-export const useTemplates = () =>
-  useQuery({ queryKey: keys.templates, queryFn: ({ signal }) => calls.listTemplates(signal), select: (list) => list.templates });
+const templates = queryOptions({ queryKey: keys.templates, queryFn: ({ signal }) => calls.listTemplates(signal) });
+
+export const useTemplates = () => useQuery({ ...templates, select: (list) => list.templates });
 
 /** Templates that are not there yet. */
-export const useBuilds = () =>
-  useQuery({ queryKey: keys.templates, queryFn: ({ signal }) => calls.listTemplates(signal), select: (list) => list.being_made });
+export const useBuilds = () => useQuery({ ...templates, select: (list) => list.being_made });
 
 export const useOpenQuestions = () =>
   useQuery({

@@ -50,13 +50,13 @@ class ErrorAnswer(Given):
     error: ErrorDetail
 
 
-class SizeModel(Taken):
+class SizeModel(Given):
     """What a sandbox may use. Zero means no limit."""
 
-    cpus: Annotated[float, Field(allow_inf_nan=False)]
-    memory_mb: Whole
-    disk_mb: Whole
-    pids: Whole
+    cpus: float
+    memory_mb: int
+    disk_mb: int
+    pids: int
 
 
 class SizeBody(Taken):
@@ -363,39 +363,3 @@ class VersionModel(Given):
     domain: str
     home: str
     pid: int
-
-
-class CountsModel(Given):
-    running: Annotated[int, Field(description="Sandboxes with a process behind them.")]
-
-
-class SlotsModel(Given):
-    """Network slots."""
-
-    held: Annotated[int, Field(description="Of sandboxes, awake or asleep.")]
-    spare: Annotated[int, Field(description="Ready in advance.")]
-    most: Annotated[int, Field(description="How many there can be.")]
-
-
-class CheckModel(Given):
-    name: str
-    ok: bool
-    detail: Annotated[str, Field(description="How it stands and, if it is not well, what to do.")]
-
-
-class NodeModel(Given):
-    """What the machine holds and what is left of it."""
-
-    sandboxes: CountsModel
-    snapshots: int
-    warm: Annotated[dict[str, int], Field(description="Clones kept ready, by template.")]
-    load: Annotated[list[float], Field(description="Of the last 1, 5 and 15 minutes.", min_length=3, max_length=3)]
-    cpus: int
-    memory_total_bytes: int
-    memory_free_bytes: int
-    disk_total_bytes: int
-    disk_used_bytes: int
-    disk_free_bytes: int
-    slots: SlotsModel
-    uptime_s: Annotated[float, Field(description="Of the server.")]
-    checks: list[CheckModel]

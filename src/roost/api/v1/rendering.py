@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +15,8 @@ from roost.control.templates import TemplateUsage
 from roost.domain.activity import Activity
 from roost.domain.errors import RoostError
 from roost.domain.events import Event
-from roost.domain.health import examine
-from roost.domain.ids import SnapshotId
 from roost.domain.lifecycle import LIVING
-from roost.domain.node import NodeReport, Usage
+from roost.domain.node import Usage
 from roost.domain.sandbox import Driver, Sandbox, Size, SleepPolicy
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
@@ -193,36 +189,3 @@ def event(happened: Event) -> models.EventModel:
 
 def key(record: ApiKey) -> models.KeyModel:
     return models.KeyModel(id=record.id, name=record.name, hint=record.hint, created_at=timestamp(record.created_at))
-
-
-def node(reports: list[NodeReport], templates: Mapping[SnapshotId, str]) -> models.NodeModel:
-    """All nodes together; there is one. `templates` are the names of the templates' snapshots."""
-    warm: Counter[str] = Counter()
-    for report in reports:
-        for source, count in report.warm.items():
-            warm[templates.get(source, source)] += count
-    free, total = sum(report.disk_free_bytes for report in reports), sum(report.disk_total_bytes for report in reports)
-    first = reports[0]
-    return models.NodeModel(
-        sandboxes=models.CountsModel(running=sum(presence.alive for report in reports for presence in report.present)),
-        snapshots=sum(len(report.snapshots) for report in reports),
-        warm=dict(warm),
-        load=list(first.load),
-        cpus=sum(report.cpus for report in reports),
-        memory_total_bytes=sum(report.memory_total_bytes for report in reports),
-        memory_free_bytes=sum(report.memory_free_bytes for report in reports),
-        disk_total_bytes=total,
-        disk_used_bytes=max(0, total - free),
-        disk_free_bytes=free,
-        slots=models.SlotsModel(
-            held=sum(report.slots.held for report in reports),
-            spare=sum(report.slots.spare for report in reports),
-            most=sum(report.slots.most for report in reports),
-        ),
-        uptime_s=first.uptime_s,
-        checks=[
-            models.CheckModel(name=check.name, ok=check.ok, detail=check.detail)
-            for report in reports
-            for check in examine(report)
-        ],
-    )
