@@ -68,9 +68,9 @@ async def serve(
         port = door.getsockname()[1]
         certificate = _certificate(settings) if settings.speaks_tls else None
         async with open_house(settings, installation, port, crash_point) as house, anyio.create_task_group() as tasks:
-            await tasks.start(house.flights.run)
+            await tasks.start(house.services.flights.run)
             await tasks.start(house.edge.run)
-            await tasks.start(house.keeper.run)
+            await tasks.start(house.services.keeper.run)
             await tasks.start(_serve_guests, house)
             first, *others = recipes(installation)
             house.services.templates.expect(*(recipe.name for recipe, _ in others))

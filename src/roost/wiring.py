@@ -16,32 +16,7 @@ import anyio.to_thread
 from roost.api.services import About, Services
 from roost.api.session import SECRET_BYTES, Sessions
 from roost.archive.keys import VolumePaths
-from roost.control.alarm import Alarm
-from roost.control.builds import Builds
-from roost.control.collector import Collector
-from roost.control.directory import Directory, RouteTable
-from roost.control.drivers import Drivers
-from roost.control.feed import Feed
-from roost.control.fleet import Fleet
-from roost.control.flights import Flights
-from roost.control.forks import Forks
-from roost.control.keeper import Keeper
-from roost.control.keys import Keys
-from roost.control.links import Links
-from roost.control.live import Live
-from roost.control.moves import Limits, Moves
-from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
-from roost.control.power import Power
-from roost.control.pulses import Pulses
-from roost.control.questions import Questions
-from roost.control.repairs import Repairs
-from roost.control.rollbacks import Rollbacks
-from roost.control.sandboxes import Sandboxes
-from roost.control.snapshots import Snapshots
-from roost.control.templates import Templates
-from roost.control.trash import Trash
-from roost.control.undeletes import Undeletes
+from roost.control.compose import Dependencies, Options, compose
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
@@ -70,8 +45,6 @@ class House:
 
     services: Services
     edge: Edge
-    flights: Flights
-    keeper: Keeper
     node: NodeService
     store: SqlStore
 
@@ -81,7 +54,7 @@ async def open_house(
     settings: Settings, installation: Installation, port: int, crash_point: CrashPoint = never
 ) -> AsyncIterator[House]:
     """Store, node and control, opened and joined. Sandboxes outlive it."""
-    clock, chance = SystemClock(), random.SystemRandom()
+    clock = SystemClock()
     store = SqlStore(sqlite_url(settings.db))
     try:
         await store.migrate()
@@ -122,7 +95,7 @@ async def open_house(
                 scheme="https" if settings.speaks_tls or settings.public_port else "http",
             )
             try:
-                yield _join(store, node, guest, clock, chance, settings, about)
+                yield _join(store, node, guest, clock, settings, about)
             finally:
                 with anyio.CancelScope(shield=True):
                     if not await node.close():
@@ -142,90 +115,24 @@ def _join(
     node: NodeService,
     guest: Envd,
     clock: SystemClock,
-    chance: random.SystemRandom,
     settings: Settings,
     about: About,
 ) -> House:
     cluster = LocalCluster(id=LOCAL_NODE, node=node, reader=Reader(VolumePaths(settings.volume)))
-    alarm, ledger, feed = Alarm(clock=clock), TrafficLedger(clock), Feed(store=store)
-    pulses = Pulses(clock=clock, ledger=ledger)
-    live = Live(clock=clock, pulses=pulses)
-    nodes = Nodes(cluster=cluster)
-    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
-    routes = RouteTable(live.changed, notices.hear)
-    moves = Moves(store=store, clock=clock, random=chance, limits=Limits(trash_s=settings.trash_hours * 3600))
-    trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
-    power = Power(store=store, flights=flights)
-    builds = Builds(clock=clock)
-    templates = Templates(
-        store=store,
-        cluster=cluster,
-        guest=guest,
-        clock=clock,
-        random=chance,
-        nodes=nodes,
-        builds=builds,
-        warm=settings.warm_pool,
-        warm_desktops=settings.warm_desktops,
-    )
-    links = Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm)
-    drivers = Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger, notices=notices)
-    keys = Keys(store=store, clock=clock, random=chance)
-    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
-    services = Services(
-        about=about,
-        sessions=Sessions(secret=_session_secret(settings.session_secret), scheme=about.scheme, now=clock.now),
-        keys=keys,
-        sandboxes=Sandboxes(
-            store=store,
-            flights=flights,
-            nodes=nodes,
-            routes=routes,
-            pulses=pulses,
-            alarm=alarm,
-            clock=clock,
-            random=chance,
-            builds=builds,
-            trash=trash,
+    ledger = TrafficLedger(clock)
+    control = compose(
+        Dependencies(store=store, cluster=cluster, guest=guest, ledger=ledger, clock=clock, random=random.SystemRandom()),
+        Options(
+            warm=settings.warm_pool,
+            warm_desktops=settings.warm_desktops,
+            trash_s=settings.trash_hours * 3600,
+            event_s=settings.event_days * 86400,
             private_proxies=settings.private_proxies,
         ),
-        power=power,
-        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
-        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
-        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
-        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=routes),
-        templates=templates,
-        feed=feed,
-        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
-        questions=questions,
-        nodes=nodes,
-        links=links,
-        drivers=drivers,
     )
-    keeper = Keeper(
-        store=store,
-        cluster=cluster,
-        clock=clock,
-        flights=flights,
-        nodes=nodes,
-        routes=routes,
-        pulses=pulses,
-        alarm=alarm,
-        templates=templates,
-        repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
-        collector=Collector(
-            store=store, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=settings.event_days * 86400
-        ),
-        links=links,
-        drivers=drivers,
-        notices=notices,
-        live=live,
-        questions=questions,
-        trash=trash,
-    )
-    edge = Edge(Directory(table=routes, waker=power, clock=clock), ledger, clock, settings.domain)
-    return House(services, edge, flights, keeper, node, store)
+    sessions = Sessions(secret=_session_secret(settings.session_secret), scheme=about.scheme, now=clock.now)
+    edge = Edge(control.directory, ledger, clock, settings.domain)
+    return House(Services.of(control, about, sessions), edge, node, store)
 
 
 def find_engines(settings: Settings, installation: Installation) -> Mapping[str, GVisor]:

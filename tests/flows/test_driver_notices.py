@@ -111,7 +111,7 @@ async def test_a_guest_that_does_not_answer_keeps_nobody_from_driving_and_is_tol
     token = await control(roost, sandbox)
     roost.ground.node.fail("set_driver", GuestUnreachable(sandbox.id, "no answer"), times=2)
     took = await roost.drivers.take(token)
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took, "the edge refuses the agent's input from that moment"
     await pass_time(roost, 6)
     assert believed(roost.ground, sandbox) == took

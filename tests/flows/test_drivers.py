@@ -41,11 +41,11 @@ async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:
     assert (link.mode, link.sandbox, link.expires_at) == (LinkMode.VIEW, sandbox.id, link.created_at + 3600)
     assert await roost.links.list(TEAM, "desk") == (link,)
     assert all(token not in repr(kept) for kept in await links(roost.ground))
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.links == {link.digest: link}
     await roost.links.revoke(TEAM, "desk", link.id)
     assert await roost.links.list(TEAM, "desk") == ()
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.links == {}
     with pytest.raises(NotFound):
         await roost.links.revoke(TEAM, "desk", link.id)
@@ -92,7 +92,7 @@ async def test_one_person_drives_at_a_time(roost: Roost) -> None:
     (anna, by_anna), (ben, by_ben) = await control_link(roost, sandbox), await control_link(roost, sandbox, "ben")
     took = await roost.drivers.take(by_anna)
     assert took == Driver(anna.id, "anna", roost.ground.clock.now()) == await driver(roost.ground, sandbox)
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took
     roost.ground.clock.advance(2)
     assert await roost.drivers.take(by_anna) == took, "asked again nothing changes"
@@ -158,7 +158,7 @@ async def test_after_a_restart_who_comes_back_in_time_drives_on(ground: Ground) 
         await roost.drivers.take(other)
     ground.clock.advance(3600 - 100)
     async with serving(ground) as roost:
-        route = roost.table.locate(stays.id)
+        route = roost.routes.locate(stays.id)
         assert route is not None and link.digest in route.links and route.driver is not None
         await pass_time(roost, GRACE_S - 1)
         assert await driver(ground, leaves) is not None
@@ -174,7 +174,7 @@ async def test_a_link_that_ends_takes_its_driver_along(roost: Roost) -> None:
     await roost.drivers.take(token)
     await pass_time(roost, 6.9)
     assert await driver(roost.ground, sandbox) is not None
-    changes = roost.table.changes()
+    changes = roost.routes.changes()
     await pass_time(roost, 0.1)
     assert await driver(roost.ground, sandbox) is None
     assert (await anext(changes)).sandbox == sandbox.id, "who holds its screens open is told"
@@ -190,7 +190,7 @@ async def test_a_link_that_ends_takes_its_driver_along(roost: Roost) -> None:
         None,
         "the link ended",
     ]
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver is None and list(route.links) == [link.digest]
 
 
@@ -198,9 +198,9 @@ async def test_screens_are_told_of_an_expiry_once(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     await control_link(roost, sandbox, seconds=7)
     await pass_time(roost, 7)
-    changes = roost.table.changes()
+    changes = roost.routes.changes()
     await pass_time(roost, 60)
-    roost.table.remind(sandbox.id)
+    roost.routes.remind(sandbox.id)
     other = await roost.sandbox()
     assert [(await anext(changes)).sandbox, (await anext(changes)).sandbox] == [sandbox.id, other.id]
 
@@ -223,7 +223,7 @@ async def test_old_links_and_those_of_the_dead_are_collected(roost: Roost) -> No
         await roost.drivers.look(expired)
     await pass_time(roost, 25 * 3600, step=600)
     assert [link.id for link in await links(roost.ground)] == [stays.id]
-    route = roost.table.locate(living.id)
+    route = roost.routes.locate(living.id)
     assert route is not None and list(route.links) == [stays.digest]
 
 
@@ -233,7 +233,7 @@ async def test_a_fork_has_neither_driver_nor_links(roost: Roost) -> None:
     await roost.drivers.take(token)
     (child,) = await roost.forks.fork(TEAM, sandbox.id, 1)
     assert isinstance(child, Sandbox) and child.driver is None
-    route = roost.table.locate(child.id)
+    route = roost.routes.locate(child.id)
     assert route is not None and (route.driver, route.links) == (None, {})
 
 
@@ -246,7 +246,7 @@ async def test_a_driver_stays_over_sleep(roost: Roost) -> None:
     assert await driver(roost.ground, sandbox) == took
     await roost.power.pause(TEAM, sandbox.id)
     await roost.drivers.give(token)
-    route = roost.table.locate(sandbox.id)
+    route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver is None and link.digest in route.links
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +19,8 @@ from anyio.abc import TaskGroup
 
 from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query, Store
-from roost.control.alarm import Alarm
-from roost.control.builds import Builds
-from roost.control.collector import Collector
-from roost.control.directory import Directory, RouteTable
-from roost.control.drivers import Drivers
-from roost.control.feed import Feed
-from roost.control.fleet import Fleet
-from roost.control.flights import Flights
-from roost.control.forks import Forks
-from roost.control.keeper import Keeper
-from roost.control.keys import Keys
-from roost.control.links import Links
-from roost.control.live import Live
-from roost.control.moves import Moves
-from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
-from roost.control.power import Power
-from roost.control.pulses import Pulses
-from roost.control.questions import Questions
-from roost.control.repairs import Repairs
-from roost.control.rollbacks import Rollbacks
-from roost.control.sandboxes import CreateSandbox, Sandboxes
-from roost.control.snapshots import Snapshots
-from roost.control.templates import Templates
-from roost.control.trash import Trash
-from roost.control.undeletes import Undeletes
+from roost.control.compose import Control, Dependencies, compose
+from roost.control.sandboxes import CreateSandbox
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, LinkId, SandboxId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
@@ -185,30 +161,10 @@ class Ground:
         assert set(self.node.images) == entries, "entries and images differ"
 
 
-@dataclass
-class Roost:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roost(Control):
     ground: Ground
     group: TaskGroup
-    flights: Flights
-    table: RouteTable
-    directory: Directory
-    sandboxes: Sandboxes
-    power: Power
-    snapshots: Snapshots
-    undeletes: Undeletes
-    rollbacks: Rollbacks
-    forks: Forks
-    templates: Templates
-    keys: Keys
-    feed: Feed
-    fleet: Fleet
-    live: Live
-    questions: Questions
-    keeper: Keeper
-    nodes: Nodes
-    pulses: Pulses
-    links: Links
-    drivers: Drivers
 
     async def sandbox(self, **request: Any) -> Sandbox:
         return await self.sandboxes.create(ME, CreateSandbox(**request))
@@ -232,80 +188,18 @@ class Roost:
 
 
 def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
-    """The same composition as the server's, by plain constructors."""
-    clock, chance = ground.clock, ground.chance
-    store = FrailStore(ground.store, point)
-    cluster = FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id], readable=[ground.node])
-    alarm, nodes, feed = Alarm(clock=clock), Nodes(cluster=cluster), Feed(store=store)
-    pulses = Pulses(clock=clock, ledger=ground.ledger)
-    live = Live(clock=clock, pulses=pulses)
-    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
-    table = RouteTable(live.changed, notices.hear)
-    moves = Moves(store=store, clock=clock, random=chance)
-    trash = Trash(store=store, cluster=cluster, clock=clock, routes=table)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=table, alarm=alarm, trash=trash)
-    power = Power(store=store, flights=flights)
-    builds = Builds(clock=clock)
-    templates = Templates(
-        store=store, cluster=cluster, guest=ground.guest, clock=clock, random=chance, nodes=nodes, builds=builds
+    """The server's own composition, on a node in memory."""
+    control = compose(
+        Dependencies(
+            store=FrailStore(ground.store, point),
+            cluster=FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id], readable=[ground.node]),
+            guest=ground.guest,
+            ledger=ground.ledger,
+            clock=ground.clock,
+            random=ground.chance,
+        )
     )
-    links = Links(store=store, clock=clock, random=chance, routes=table, alarm=alarm)
-    drivers = Drivers(store=store, clock=clock, routes=table, alarm=alarm, ledger=ground.ledger, notices=notices)
-    keys = Keys(store=store, clock=clock, random=chance)
-    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance)
-    return Roost(
-        ground=ground,
-        group=group,
-        flights=flights,
-        table=table,
-        directory=Directory(table=table, waker=power, clock=clock),
-        sandboxes=Sandboxes(
-            store=store,
-            flights=flights,
-            nodes=nodes,
-            routes=table,
-            pulses=pulses,
-            alarm=alarm,
-            clock=clock,
-            random=chance,
-            builds=builds,
-            trash=trash,
-        ),
-        power=power,
-        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
-        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
-        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=table),
-        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
-        templates=templates,
-        keys=keys,
-        feed=feed,
-        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
-        live=live,
-        questions=questions,
-        keeper=Keeper(
-            store=store,
-            cluster=cluster,
-            clock=clock,
-            flights=flights,
-            nodes=nodes,
-            routes=table,
-            pulses=pulses,
-            alarm=alarm,
-            templates=templates,
-            repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
-            collector=Collector(store=store, cluster=cluster, clock=clock, routes=table, trash=trash),
-            links=links,
-            drivers=drivers,
-            notices=notices,
-            live=live,
-            questions=questions,
-            trash=trash,
-        ),
-        nodes=nodes,
-        pulses=pulses,
-        links=links,
-        drivers=drivers,
-    )
+    return Roost(ground=ground, group=group, **{noun.name: getattr(control, noun.name) for noun in fields(Control)})
 
 
 @asynccontextmanager

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from roost.api.session import Sessions
-from roost.control.drivers import Drivers
-from roost.control.feed import Feed
-from roost.control.fleet import Fleet
-from roost.control.forks import Forks
-from roost.control.keys import Keys
-from roost.control.links import Links
-from roost.control.nodes import Nodes
-from roost.control.power import Power
-from roost.control.questions import Questions
-from roost.control.rollbacks import Rollbacks
-from roost.control.sandboxes import Sandboxes
-from roost.control.snapshots import Snapshots
-from roost.control.templates import Templates
-from roost.control.undeletes import Undeletes
+from roost.control.compose import Control
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +22,12 @@ class About:
     scheme: str = "http"
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services(Control):
     about: About
     sessions: Sessions
-    keys: Keys
-    sandboxes: Sandboxes
-    power: Power
-    snapshots: Snapshots
-    forks: Forks
-    undeletes: Undeletes
-    rollbacks: Rollbacks
-    templates: Templates
-    feed: Feed
-    fleet: Fleet
-    questions: Questions
-    nodes: Nodes
-    links: Links
-    drivers: Drivers
+
+    @classmethod
+    def of(cls, control: Control, about: About, sessions: Sessions) -> Services:
+        nouns = {noun.name: getattr(control, noun.name) for noun in fields(Control)}
+        return cls(about=about, sessions=sessions, **nouns)

@@ -14,29 +14,7 @@ from roost.api.app import create_app
 from roost.api.services import About, Services
 from roost.api.session import Sessions
 from roost.contracts.store import Store
-from roost.control.alarm import Alarm
-from roost.control.builds import Builds
-from roost.control.directory import RouteTable
-from roost.control.drivers import Drivers
-from roost.control.feed import Feed
-from roost.control.fleet import Fleet
-from roost.control.flights import Flights
-from roost.control.forks import Forks
-from roost.control.keys import Keys
-from roost.control.links import Links
-from roost.control.live import Live
-from roost.control.moves import Moves
-from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
-from roost.control.power import Power
-from roost.control.pulses import Pulses
-from roost.control.questions import Questions
-from roost.control.rollbacks import Rollbacks
-from roost.control.sandboxes import Sandboxes
-from roost.control.snapshots import Snapshots
-from roost.control.templates import Templates
-from roost.control.trash import Trash
-from roost.control.undeletes import Undeletes
+from roost.control.compose import Dependencies, compose
 from roost.domain import ids
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
@@ -74,63 +52,26 @@ async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store:
     clock, chance = ManualClock(start), random.Random(7)
     store = MemoryStore() if store is None else store
     node = FakeNode(clock=clock)
-    cluster = FakeCluster(node)
-    alarm, feed = Alarm(clock=clock), Feed(store=store)
-    ledger = TrafficLedger(clock)
-    pulses = Pulses(clock=clock, ledger=ledger)
-    live = Live(clock=clock, pulses=pulses)
-    nodes, builds = Nodes(cluster=cluster), Builds(clock=clock)
-    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
-    routes = RouteTable(live.changed, notices.hear)
-    moves = Moves(store=store, clock=clock, random=chance)
-    trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
-    keys = Keys(store=store, clock=clock, random=chance)
-    services = Services(
-        about=About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1"),
-        sessions=Sessions(secret=b"secret of tests", scheme="http", now=clock.now),
-        keys=keys,
-        sandboxes=Sandboxes(
+    control = compose(
+        Dependencies(
             store=store,
-            flights=flights,
-            nodes=nodes,
-            routes=routes,
-            pulses=pulses,
-            alarm=alarm,
-            clock=clock,
-            random=chance,
-            builds=builds,
-            trash=trash,
-        ),
-        power=Power(store=store, flights=flights),
-        snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
-        undeletes=Undeletes(store=store, clock=clock, random=chance, flights=flights, nodes=nodes, trash=trash),
-        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=routes),
-        forks=Forks(store=store, cluster=cluster, clock=clock, random=chance, flights=flights, nodes=nodes),
-        templates=Templates(
-            store=store,
-            cluster=cluster,
+            cluster=FakeCluster(node),
             guest=UnusedGuest(),  # pyright: ignore[reportArgumentType]
+            ledger=TrafficLedger(clock),
             clock=clock,
             random=chance,
-            nodes=nodes,
-            builds=builds,
-        ),
-        feed=feed,
-        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
-        questions=Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=chance),
-        nodes=nodes,
-        links=Links(store=store, clock=clock, random=chance, routes=routes, alarm=alarm),
-        drivers=Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=ledger, notices=notices),
+        )
     )
+    about = About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1")
+    services = Services.of(control, about, Sessions(secret=b"secret of tests", scheme="http", now=clock.now))
     await add_template(store, node, clock, chance, "base")
     made: list[str] = []
-    await keys.ensure_first(made.append)
+    await control.keys.ensure_first(made.append)
     [key] = made
     async with anyio.create_task_group() as group:
-        await group.start(flights.run)
+        await group.start(control.flights.run)
         yield House(create_app(services), key, clock, node, store, services)
-        await flights.drain()
+        await control.flights.drain()
         group.cancel_scope.cancel()
     node.close()
 
