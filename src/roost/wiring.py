@@ -121,7 +121,9 @@ def _join(
     cluster = LocalCluster(id=LOCAL_NODE, node=node, reader=Reader(VolumePaths(settings.volume)))
     ledger = TrafficLedger(clock)
     control = compose(
-        Dependencies(store=store, cluster=cluster, guest=guest, ledger=ledger, clock=clock, random=random.SystemRandom()),
+        Dependencies(
+            store=store, usage=store, cluster=cluster, guest=guest, ledger=ledger, clock=clock, random=random.SystemRandom()
+        ),
         Options(
             warm=settings.warm_pool,
             warm_desktops=settings.warm_desktops,

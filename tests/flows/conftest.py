@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from roost.contracts.store import Store
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.store import MemoryStore
 from tests.flows.world import Ground, Roost, serving
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore | SqlStore]:
     store = MemoryStore() if request.param == "memory" else SqlStore(sqlite_url(tmp_path / "roost.db"))
     await store.migrate()
     yield store
@@ -20,7 +19,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 @pytest.fixture
-async def ground(store: Store) -> AsyncIterator[Ground]:
+async def ground(store: MemoryStore | SqlStore) -> AsyncIterator[Ground]:
     """A machine with the template `base` on it, and no server."""
     ground = Ground(store)
     async with serving(ground) as roost:

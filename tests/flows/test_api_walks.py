@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from roost.contracts.store import Store
 from roost.domain.errors import EngineFailed
 
-from ..unit.api.house import House, open_house
+from ..unit.api.house import AnyStore, House, open_house
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def house(store: Store) -> AsyncIterator[House]:
+async def house(store: AnyStore) -> AsyncIterator[House]:
     async with open_house(store=store) as house:
         yield house
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from roost.control.drivers import GRACE_S
+from roost.control.chores import TELL_AGAIN_S
 from roost.control.notices import TELLS_WITHIN_S
 from roost.domain.errors import GuestUnreachable
 from roost.domain.events import EventKind
@@ -113,7 +114,8 @@ async def test_a_guest_that_does_not_answer_keeps_nobody_from_driving_and_is_tol
     took = await roost.drivers.take(token)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took, "the edge refuses the agent's input from that moment"
-    await pass_time(roost, 6)
+    for _ in range(2):
+        await pass_time(roost, TELL_AGAIN_S)
     assert believed(roost.ground, sandbox) == took
 
 

@@ -18,7 +18,7 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from roost.contracts.ledger import Traffic
-from roost.contracts.store import EventQuery, Query, Store
+from roost.contracts.store import EventQuery, Query
 from roost.control.compose import Control, Dependencies, compose
 from roost.control.sandboxes import CreateSandbox
 from roost.domain.events import Event, EventKind
@@ -30,9 +30,11 @@ from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, Principal
 from roost.domain.template import Command, Recipe
 from roost.drivers.store.connections import READERS
+from roost.drivers.store.sql import SqlStore
 from roost.testing.clock import ManualClock
 from roost.testing.faults import CrashPoint, FrailNode, FrailStore, ServerDied
 from roost.testing.node import FakeCluster, FakeGuest, FakeNode
+from roost.testing.store import MemoryStore
 
 TEAM = DEFAULT_TEAM
 ME = Principal(TEAM, KeyId("kme"))
@@ -91,7 +93,7 @@ class ScriptedLedger:
 class Ground:
     """What a dying server leaves."""
 
-    store: Store
+    store: MemoryStore | SqlStore
     clock: ManualClock = field(default_factory=ManualClock)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     guest: ScriptedGuest = field(default_factory=ScriptedGuest)
@@ -192,6 +194,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
     control = compose(
         Dependencies(
             store=FrailStore(ground.store, point),
+            usage=ground.store,
             cluster=FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id], readable=[ground.node]),
             guest=ground.guest,
             ledger=ground.ledger,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.link import Link
-from roost.domain.node import Usage
 from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
@@ -31,6 +30,23 @@ class Idempotency:
 
 Record = Sandbox | Snapshot | Template | ApiKey | Idempotency | Link | Question | Picture
 R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)
+
+Followed = Sandbox | Snapshot | Template | ApiKey | Link | Question | Event
+FOLLOWED: tuple[type[Followed], ...] = (Sandbox, Snapshot, Template, ApiKey, Link, Question, Event)
+"""What the feed of changes tells of. An `Idempotency` or a `Picture` changes nothing that anybody follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One record as a transaction left it, or one event that it appended."""
+
+    sequence: int  # events carry the same number
+    kind: type[Followed]
+    id: str
+    record: Followed | None  # None: deleted
+
+
+Listener = Callable[[Sequence[Change]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,15 @@ class EventQuery:
     before: int | None = None
     newest_first: bool = False
     limit: int = 100
+
+    def wants(self, event: Event) -> bool:
+        return (
+            event.sequence > self.after
+            and (self.before is None or event.sequence < self.before)
+            and (self.team is None or event.team == self.team)
+            and (self.sandbox is None or event.sandbox == self.sandbox)
+            and (not self.kinds or event.kind in self.kinds)
+        )
 
 
 class Reader(Protocol):
@@ -106,24 +131,28 @@ class Store(Protocol):
         """Committed events in order of sequence (or reversed)."""
         ...
 
-    async def wait_for_event(self, after: int) -> int:
-        """Returns the newest sequence once one beyond `after` is committed, at once if there is one."""
+    async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
+        """What was committed after the change with that sequence, whichever process did it: in order of commit, without gaps; of
+        a record that one transaction wrote twice, the last version. With `wait` it returns once there is one. Raises Gone when
+        `after` is too old to be followed without a gap: read the records anew, from `last_change` on."""
         ...
 
-    async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
-        """Keeps metering samples. Repeating a sample (same `at`) changes nothing."""
+    async def last_change(self) -> int:
+        """The sequence of the newest change; 0 before the first. Records that are read afterwards are at least that new."""
         ...
 
-    async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
-        """Samples with start <= at <= end, oldest first."""
-        ...
-
-    async def forget_usage(self, before: float) -> None:
-        """Drops samples older than that."""
+    def subscribe(self, listener: Listener) -> None:
+        """Every commit from now on is told to the listener, in order, before the transaction's block is left: whoever committed
+        finds that all listeners know. A listener must not block or raise. Commits of other processes are told at the next one
+        of this process; who needs them sooner follows `changes`."""
         ...
 
     async def forget_events(self, before: float) -> None:
         """Drops events that happened before that. Sequences go on where they were."""
+        ...
+
+    async def forget_changes(self, keep: int) -> None:
+        """Drops all changes but the newest `keep`, at least one: who follows from there misses nothing."""
         ...
 
     async def migrate(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.store import Idempotency, Query, Store, Transaction
+from roost.contracts.usage import UsageLog
 from roost.control.directory import RouteTable
 from roost.control.endings import is_being_cloned
 from roost.control.trash import Trash
@@ -21,6 +22,8 @@ log = get_logger(__name__)
 
 DAY_S = 24 * 3600.0
 EVENT_DAYS = 90
+KEPT_CHANGES = 10_000
+"""Whoever follows changes and was away for longer reads the records anew."""
 FORK_GRACE_S = 600.0
 """A fork's snapshot is younger than this while its children may not have been written yet."""
 _BATCH = 200
@@ -31,6 +34,7 @@ class Collector:
         self,
         *,
         store: Store,
+        usage: UsageLog,
         cluster: Cluster,
         clock: Clock,
         routes: RouteTable,
@@ -39,6 +43,7 @@ class Collector:
         event_s: float = EVENT_DAYS * DAY_S,
     ) -> None:
         self._store = store
+        self._usage = usage
         self._cluster = cluster
         self._clock = clock
         self._routes = routes
@@ -49,8 +54,9 @@ class Collector:
     async def collect(self) -> None:
         """One round, in small transactions. May be called at any time, and twice."""
         before = self._clock.now() - self._retention_s
-        await self._store.forget_usage(before)
+        await self._usage.forget_usage(before)
         await self._store.forget_events(self._clock.now() - self._event_s)
+        await self._store.forget_changes(keep=KEPT_CHANGES)
         await self._trash.drop_overdue()
         await self._forget_dead(before)
         while await self._forget_keys(before):
@@ -70,8 +76,6 @@ class Collector:
                     await transaction.delete(Sandbox, record.id)
                     for link in await transaction.find(Link, Query(equal={"sandbox": record.id})):
                         await transaction.delete(Link, link.id)
-            for record in old:
-                self._routes.forget(record.id)
             if not dead:
                 return
             query = replace(query, after=(dead[-1].created_at, dead[-1].id))
@@ -90,8 +94,6 @@ class Collector:
         async with self._store.transaction() as transaction:
             for link in old:
                 await transaction.delete(Link, link.id)
-        for link in old:
-            self._routes.drop_link(link)
 
     async def _drop_snapshots(self) -> None:
         purposes = sorted((Purpose.SLEEP, Purpose.FORK, Purpose.TEMPLATE))

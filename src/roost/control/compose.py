@@ -12,8 +12,21 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.guest import Guest
 from roost.contracts.ledger import Ledger
 from roost.contracts.store import Store
+from roost.contracts.usage import UsageLog
 from roost.control.alarm import Alarm
 from roost.control.builds import Builds
+from roost.control.chores import (
+    Collect,
+    EndAtDeadline,
+    EndLinks,
+    EndQuestions,
+    EndSeats,
+    FollowDepartures,
+    LookAround,
+    SaveUsage,
+    SleepWhenIdle,
+    TellDrivers,
+)
 from roost.control.collector import DAY_S, EVENT_DAYS, Collector
 from roost.control.directory import Directory, RouteTable
 from roost.control.drivers import Drivers
@@ -31,8 +44,10 @@ from roost.control.notices import DriverNotices
 from roost.control.power import Power
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
+from roost.control.recovery import Recovery
 from roost.control.repairs import Repairs
 from roost.control.rollbacks import Rollbacks
+from roost.control.sandbox_tasks import SandboxTasks
 from roost.control.sandboxes import Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
@@ -46,6 +61,7 @@ class Dependencies:
     """What control stands on."""
 
     store: Store
+    usage: UsageLog
     cluster: Cluster
     guest: Guest
     ledger: Ledger
@@ -95,13 +111,12 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
     options = options or Options()
     store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
     alarm, feed, nodes, builds = Alarm(clock=clock), Feed(store=store), Nodes(cluster=cluster), Builds(clock=clock)
-    pulses = Pulses(clock=clock, ledger=on.ledger)
-    live = Live(clock=clock, pulses=pulses)
-    notices = DriverNotices(nodes=nodes, clock=clock, alarm=alarm)
-    routes = RouteTable(live.changed, notices.hear)
+    pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
+    live, routes = Live(clock=clock, pulses=pulses), RouteTable()
+    notices = DriverNotices(nodes=nodes, clock=clock)
     moves = Moves(store=store, clock=clock, random=random, limits=Limits(trash_s=options.trash_s))
-    trash = Trash(store=store, cluster=cluster, clock=clock, routes=routes)
-    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, routes=routes, alarm=alarm, trash=trash)
+    trash = Trash(store=store, cluster=cluster, clock=clock)
+    flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, trash=trash)
     power = Power(store=store, flights=flights)
     templates = Templates(
         store=store,
@@ -114,37 +129,49 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
         warm=options.warm,
         warm_desktops=options.warm_desktops,
     )
-    links = Links(store=store, clock=clock, random=random, routes=routes, alarm=alarm)
-    drivers = Drivers(store=store, clock=clock, routes=routes, alarm=alarm, ledger=on.ledger, notices=notices)
+    links = Links(store=store, clock=clock, random=random, routes=routes)
+    drivers = Drivers(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
     keys = Keys(store=store, clock=clock, random=random)
-    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, alarm=alarm, clock=clock, random=random)
-    keeper = Keeper(
-        store=store,
-        cluster=cluster,
-        clock=clock,
-        flights=flights,
-        nodes=nodes,
-        routes=routes,
-        pulses=pulses,
-        alarm=alarm,
-        templates=templates,
-        repairs=Repairs(store=store, cluster=cluster, flights=flights, templates=templates),
-        collector=Collector(store=store, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s),
-        links=links,
-        drivers=drivers,
-        notices=notices,
-        live=live,
-        questions=questions,
-        trash=trash,
+    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, clock=clock, random=random)
+    repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, templates=templates)
+    collector = Collector(
+        store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s
     )
+    idle = SleepWhenIdle(store=store, clock=clock, flights=flights, pulses=pulses, tasks=tasks)
+    keeper = Keeper(
+        clock=clock,
+        alarm=alarm,
+        tasks=tasks,
+        recovery=Recovery(
+            store=store, moves=moves, nodes=nodes, routes=routes, repairs=repairs, notices=notices, questions=questions
+        ),
+        chores=(
+            FollowDepartures(cluster=cluster, flights=flights, tasks=tasks),
+            LookAround(store=store, clock=clock, nodes=nodes, pulses=pulses, idle=idle, repairs=repairs, trash=trash, live=live),
+            SaveUsage(clock=clock, pulses=pulses, usage=on.usage),
+            Collect(clock=clock, nodes=nodes, collector=collector, questions=questions, repairs=repairs),
+            EndAtDeadline(store=store, clock=clock, flights=flights, tasks=tasks),
+            EndLinks(links=links),
+            EndSeats(drivers=drivers),
+            TellDrivers(clock=clock, notices=notices, tasks=tasks),
+            EndQuestions(clock=clock, questions=questions),
+        ),
+    )
+    for listener in (
+        routes.hear,
+        keys.hear,
+        notices.hear,
+        live.hear,
+        keeper.hear,
+    ):  # the keeper last: it acts on what others know
+        store.subscribe(listener)
     return Control(
         sandboxes=Sandboxes(
             store=store,
+            usage=on.usage,
             flights=flights,
             nodes=nodes,
-            routes=routes,
             pulses=pulses,
-            alarm=alarm,
             clock=clock,
             random=random,
             builds=builds,
@@ -155,14 +182,14 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=random, flights=flights, nodes=nodes),
         undeletes=Undeletes(store=store, clock=clock, random=random, flights=flights, nodes=nodes, trash=trash),
-        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights, routes=routes),
+        rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights),
         templates=templates,
         keys=keys,
         links=links,
         drivers=drivers,
         questions=questions,
         feed=feed,
-        fleet=Fleet(store=store, feed=feed, pulses=pulses, live=live, clock=clock),
+        fleet=Fleet(store=store, pulses=pulses, live=live, clock=clock),
         nodes=nodes,
         flights=flights,
         keeper=keeper,

@@ -1,12 +1,11 @@
 """Where every living sandbox is, in memory: the edge asks on each request and never waits for the database.
 
-`RouteTable` is written by whoever committed a change, right after the commit. `Directory` is the same table as the edge sees it:
-the `Routes` contract, with waking.
+`RouteTable` follows the feed of changes. `Directory` is the same table as the edge sees it: the `Routes` contract, with waking.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 from weakref import WeakSet
@@ -15,9 +14,10 @@ import anyio
 
 from roost.contracts.clock import Clock
 from roost.contracts.routes import Route
+from roost.contracts.store import Change
 from roost.control.deadline import run_until
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
-from roost.domain.ids import SandboxId
+from roost.domain.ids import LinkId, SandboxId
 from roost.domain.lifecycle import LIVING, State
 from roost.domain.link import Link
 from roost.domain.sandbox import Sandbox
@@ -34,63 +34,78 @@ class Waker(Protocol):
 
 
 class RouteTable:
-    """Never blocks. Of two writes for one sandbox the newer record wins, whatever order they come in. Listeners hear of every
-    record that wins, of those that end too."""
+    """Hears every committed change. Never blocks. Of two versions of a record the newer one wins, whatever order they come in."""
 
-    def __init__(self, *listeners: Callable[[Sandbox], None]) -> None:
-        self._listeners = listeners
+    def __init__(self) -> None:
         self._routes: dict[str, Route] = {}
         self._revisions: dict[str, int] = {}
-        self._addresses: dict[str, tuple[int, str]] = {}
-        self._lost: dict[str, int] = {}  # the newest incarnation whose process was lost
-        self._links: dict[SandboxId, dict[str, Link]] = {}  # by digest
+        self._links: dict[LinkId, Link] = {}
+        self._links_of: dict[SandboxId, dict[str, Link]] = {}  # by digest
         self._watchers: WeakSet[Changes] = WeakSet()
 
-    def put(self, record: Sandbox, address: str | None = None, *, lost: int = 0) -> None:
-        """The record was committed. `address` is where this incarnation answers, `lost` the one whose process is gone, if that is
-        news."""
-        if address is not None:
-            self._addresses[record.id] = (record.incarnation, address)
-        if lost:
-            self._lost[record.id] = lost
+    def load(self, records: Iterable[Sandbox], links: Iterable[Link]) -> None:
+        """What there was before the first change that is heard."""
+        records = list(records)
+        known = {record.id for record in records}
+        for link in links:
+            if link.sandbox in known:
+                self._put_link(link)
+        for record in records:
+            self._put(record)
+
+    def hear(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            match change.record:
+                case Sandbox() as record:
+                    self._put(record)
+                case Link() as link:
+                    self._put_link(link)
+                case None if change.kind is Sandbox:
+                    self._revisions.pop(change.id, None)
+                case None if change.kind is Link:
+                    self._drop_link(LinkId(change.id))
+                case _:
+                    pass
+
+    def _put(self, record: Sandbox) -> None:
         if record.revision < self._revisions.get(record.id, 0):
             return
-        for listener in self._listeners:
-            listener(record)
+        self._revisions[record.id] = record.revision  # kept when it ends: a late write must not bring it back
         if record.state in ENDED:
             self._drop(record)
             return
-        self._revisions[record.id] = record.revision
         route = Route(
             sandbox=record.id,
             team=record.team,
             incarnation=record.incarnation,
-            address=self._address(record),
+            address=record.endpoint if record.state in REACHABLE else None,
             access_token=record.access_token,
             wakes=record.policy.wake_on_traffic,
             ingress=record.ingress,
             driver=record.driver,
-            links=dict(self._links.get(record.id, {})),
-            lost=self._lost.get(record.id, 0),
+            links=dict(self._links_of.get(record.id, {})),
+            lost=record.lost,
         )
         self._replace(route)
 
-    def put_link(self, link: Link) -> None:
-        """The link was committed."""
-        self._links.setdefault(link.sandbox, {})[link.digest] = link
+    def _put_link(self, link: Link) -> None:
+        self._links[link.id] = link
+        self._links_of.setdefault(link.sandbox, {})[link.digest] = link
         self._relink(link.sandbox)
 
-    def drop_link(self, link: Link) -> None:
-        """The link is gone. May be called twice."""
-        links = self._links.get(link.sandbox, {})
-        if links.pop(link.digest, None) is not None:
-            self._relink(link.sandbox)
-        if not links:
-            self._links.pop(link.sandbox, None)
+    def _drop_link(self, id: LinkId) -> None:
+        link = self._links.pop(id, None)
+        if link is None:
+            return
+        others = self._links_of.get(link.sandbox, {})
+        others.pop(link.digest, None)
+        if not others:
+            self._links_of.pop(link.sandbox, None)
+        self._relink(link.sandbox)
 
     def links(self) -> list[Link]:
         """Of all living sandboxes, those that have expired too."""
-        return [link for links in self._links.values() for link in links.values()]
+        return list(self._links.values())
 
     def remind(self, sandbox: SandboxId) -> None:
         """Time ended one of its links: those who hold connections open look again."""
@@ -103,10 +118,6 @@ class RouteTable:
     def living(self) -> Iterable[Route]:
         return self._routes.values()
 
-    def forget(self, sandbox: SandboxId) -> None:
-        """The record is gone from the store too."""
-        self._revisions.pop(sandbox, None)
-
     def changes(self) -> Changes:
         watcher = Changes()
         self._watchers.add(watcher)
@@ -117,22 +128,16 @@ class RouteTable:
 
     def _relink(self, sandbox: SandboxId) -> None:
         if route := self._routes.get(sandbox):
-            self._replace(replace(route, links=dict(self._links.get(sandbox, {}))))
+            self._replace(replace(route, links=dict(self._links_of.get(sandbox, {}))))
 
     def _replace(self, route: Route) -> None:
         if self._routes.get(route.sandbox) != route:
             self._routes[route.sandbox] = route
             self._announce(route)
 
-    def _address(self, record: Sandbox) -> str | None:
-        incarnation, address = self._addresses.get(record.id, (0, ""))
-        return address if record.state in REACHABLE and incarnation == record.incarnation else None
-
     def _drop(self, record: Sandbox) -> None:
-        self._revisions[record.id] = record.revision  # kept until forgotten: a late write must not bring it back
-        self._addresses.pop(record.id, None)
-        self._lost.pop(record.id, None)
-        self._links.pop(record.id, None)
+        for link in self._links_of.pop(record.id, {}).values():
+            del self._links[link.id]
         if route := self._routes.pop(record.id, None):
             self._announce(Route(route.sandbox, route.team, record.incarnation, None, route.access_token, wakes=False))
 

@@ -12,8 +12,7 @@ from enum import StrEnum
 
 from roost.contracts.clock import Clock
 from roost.contracts.ledger import Ledger
-from roost.contracts.store import Query, Store, Transaction
-from roost.control.alarm import Alarm
+from roost.contracts.store import Query, Reader, Store, Transaction
 from roost.control.directory import RouteTable
 from roost.control.notices import DriverNotices
 from roost.domain.errors import Conflict, Forbidden, Gone, SandboxDead, Unauthenticated
@@ -53,21 +52,18 @@ class Seat:
 
 
 class Drivers:
-    def __init__(
-        self, *, store: Store, clock: Clock, routes: RouteTable, alarm: Alarm, ledger: Ledger, notices: DriverNotices
-    ) -> None:
+    def __init__(self, *, store: Store, clock: Clock, routes: RouteTable, ledger: Ledger, notices: DriverNotices) -> None:
         self._store = store
         self._clock = clock
         self._routes = routes
-        self._alarm = alarm
         self._ledger = ledger
         self._notices = notices
         self._began_at: float | None = None  # when it was first looked who is lost: of who watched before nothing is known
 
     async def look(self, token: str) -> Seat:
         """Raises Unauthenticated, Gone."""
-        async with self._store.transaction() as transaction:
-            return await find_seat(transaction, token, self._clock.now())
+        async with self._store.reading() as reader:
+            return await find_seat(reader, token, self._clock.now())
 
     async def take(self, token: str, *, force: bool = False) -> Driver:
         """The link's holder drives, and programs inside know. Asked again it changes nothing. Raises Unauthenticated, Gone,
@@ -90,8 +86,6 @@ class Drivers:
             facts = {"who": driver.who, "link": driver.link}
             await transaction.append(Event(EventKind.DRIVER_TOOK, record.team, now, record.id, facts))
             record = await transaction.put(replace(record, driver=driver), expect_revision=record.revision)
-        self._routes.put(record)
-        self._alarm.ring_by(now + GRACE_S)
         await self._notices.tell(record.id)
         return driver
 
@@ -103,7 +97,6 @@ class Drivers:
             if seat.driver is None or seat.driver.link != seat.link.id:
                 return
             record = await leave(transaction, seat.sandbox, Why.HANDED_BACK, now)
-        self._routes.put(record)
         await self._notices.tell(record.id)
 
     async def release_lost(self) -> float | None:
@@ -129,8 +122,7 @@ class Drivers:
                 return
             if self._lost_at(sandbox, record.driver) > now:
                 return  # somebody came back while we waited for the database
-            record = await leave(transaction, record, Why.WENT_AWAY, now)
-        self._routes.put(record)
+            await leave(transaction, record, Why.WENT_AWAY, now)
 
     def _lost_at(self, sandbox: SandboxId, driver: Driver) -> float:
         return lost_at(driver, self._ledger.watched_at(sandbox, driver.link), self._began_at or 0.0)
@@ -152,7 +144,7 @@ async def leave(transaction: Transaction, record: Sandbox, why: Why, now: float)
     return await transaction.put(replace(record, driver=None), expect_revision=record.revision)
 
 
-async def find_seat(transaction: Transaction, token: str, now: float) -> Seat:
+async def find_seat(transaction: Reader, token: str, now: float) -> Seat:
     """By digest: how long that takes says nothing about a token. A link to a port seats nobody. Raises Unauthenticated, Gone."""
     digest = link_digest(token[:LONGEST_TOKEN])
     found = await transaction.find(Link, Query(equal={"digest": digest}, limit=1))

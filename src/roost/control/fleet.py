@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
-from roost.control.feed import Feed
 from roost.control.live import Beat, Live, Watch
 from roost.control.pulses import Pulses, Reading
 from roost.domain.activity import Activity, explain
+from roost.domain.errors import Gone
 from roost.domain.ids import TeamId
 from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox
 
-LOOKS_REMEMBERED = 256
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +37,15 @@ class View:
 
 
 class Fleet:
-    def __init__(self, *, store: Store, feed: Feed, pulses: Pulses, live: Live, clock: Clock) -> None:
+    def __init__(self, *, store: Store, pulses: Pulses, live: Live, clock: Clock) -> None:
         self._store = store
-        self._feed = feed
         self._pulses = pulses
         self._live = live
         self._clock = clock
-        self._ticks: OrderedDict[int, int] = OrderedDict()  # cursor that was given -> how far changes were known to its reader
 
     async def look(self, team: TeamId) -> View:
         """All living sandboxes of the team, newest first."""
-        tick, cursor = (
-            self._live.tick,
-            await self._feed.newest(),
-        )  # both before the records are read: rather told twice than never
-        self._ticks.setdefault(cursor, tick)
-        while len(self._ticks) > LOOKS_REMEMBERED:
-            self._ticks.popitem(last=False)
+        cursor = await self._store.last_change()  # before the records are read: rather told twice than never
         async with self._store.reading() as reader:
             living = await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
         now = self._clock.now()
@@ -73,13 +64,17 @@ class Fleet:
             yield change
 
     async def _missed(self, team: TeamId, after: int) -> list[Sandbox]:
-        tick = self._ticks.get(after)
-        changed = None if tick is None else self._live.changed_since(tick)
-        async with self._store.reading() as reader:
-            if changed is None:
+        missed: dict[str, Sandbox] = {}
+        try:
+            while changes := await self._store.changes(after, limit=_BATCH):
+                after = changes[-1].sequence
+                for change in changes:
+                    if isinstance(change.record, Sandbox) and change.record.team == team:
+                        missed[change.id] = change.record
+        except Gone:
+            async with self._store.reading() as reader:
                 return await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
-            found = [await reader.get(Sandbox, sandbox) for sandbox in sorted(changed)]
-        return [record for record in found if record is not None and record.team == team]
+        return list(missed.values())
 
     def _member(self, record: Sandbox, now: float) -> Member:
         return Member(record, explain(record, self._pulses.signals(record), now), self._pulses.recent(record.id))

@@ -19,9 +19,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.store import Store, Transaction
-from roost.control.alarm import Alarm
 from roost.control.deadline import run_until
-from roost.control.directory import RouteTable
 from roost.control.endings import Leftovers
 from roost.control.flight import Flight, Outcome
 from roost.control.moves import Birth, Ended, Intent, Moves, Salvage
@@ -70,15 +68,11 @@ class Await:
 
 
 class Flights:
-    def __init__(
-        self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, routes: RouteTable, alarm: Alarm, trash: Trash
-    ) -> None:
+    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, trash: Trash) -> None:
         self._store = store
         self._cluster = cluster
         self._clock = clock
         self._moves = moves
-        self._routes = routes
-        self._alarm = alarm
         self._trash = trash
         self._flights: dict[SandboxId, Flight] = {}
         self._repeated: dict[SandboxId, Operation] = {}  # those of earlier servers, or overdue, that were ordered again here
@@ -176,13 +170,13 @@ class Flights:
             error = MoveTimedOut(sandbox, record.operation.action, tried_for_s)
             self._publish(record.node, await self._moves.fail(record, error, lost=False, salvage=Salvage()))
 
-    async def befall(self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str) -> None:
+    async def process_ended(self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str) -> None:
         """A process ended (exit) or was found missing (lose). News about an older incarnation is ignored. May be told twice."""
         self._require_running()
         async with _undisturbed(), self._lock(sandbox):
             record = await self._read(sandbox)
             salvage = await self._salvage(record) if fact is Action.LOSE else Salvage()
-            ended = await self._moves.befall(sandbox, incarnation, fact, detail, salvage)
+            ended = await self._moves.process_ended(sandbox, incarnation, fact, detail, salvage)
             self._publish(record.node, ended)
 
     async def _decide(self, intent: Intent) -> Outcome | Share | Await:
@@ -206,7 +200,7 @@ class Flights:
                 case Verdict.REFUSE:
                     raise _refusal(record, intent.action)
                 case Verdict.IGNORE | Verdict.DIE | Verdict.REWIND | Verdict.REPAUSE:
-                    raise Fault("not_a_move", f"{intent.action} befalls a sandbox; it cannot be asked for.")
+                    raise Fault("not_a_move", f"{intent.action} is a fact about a sandbox; it cannot be asked for.")
                 case unknown:
                     assert_never(unknown)
         if earlier := self._flights.get(record.id):
@@ -223,7 +217,6 @@ class Flights:
         """To be called once the record is committed, under the sandbox's lock or before anybody else can know of it."""
         flight = Flight(begun)
         self._flights[begun.id] = flight
-        self._routes.put(begun)
         self._start(self._fly, flight)
         return flight
 
@@ -286,8 +279,6 @@ class Flights:
             flight.fail(flight.overtaken_error)
             return await self._unwanted(flight, result)
         placed = result if isinstance(result, Placed) else None
-        self._routes.put(ended.sandbox, placed.address if placed else None)
-        self._alarm.ring_by(ended.sandbox.expires_at)
         flight.land(Outcome(ended.sandbox, placed, ended.snapshot))
         return ended
 
@@ -295,8 +286,8 @@ class Flights:
         """A snapshot that was finished after its move had been overtaken belongs to nobody."""
         if not isinstance(result, Captured):
             return None
-        async with self._store.transaction() as transaction:
-            if await transaction.get(Snapshot, result.snapshot) is not None:
+        async with self._store.reading() as reader:
+            if await reader.get(Snapshot, result.snapshot) is not None:
                 return None
         return Ended(flight.begun, leftovers=Leftovers(snapshots=(result.snapshot,)))
 
@@ -305,10 +296,8 @@ class Flights:
         salvage = await self._salvage(flight.begun) if lost else Salvage()
         ended = await self._moves.fail(flight.begun, error, lost=lost, salvage=salvage)
         flight.fail(flight.overtaken_error if ended is None and flight.overtaken_by else error)
-        if ended is not None:
-            self._routes.put(ended.sandbox, lost=ended.lost)
-            if ended.sandbox.operation not in (None, flight.operation):
-                self._launch(ended.sandbox)  # its disk survived: it boots again
+        if ended is not None and ended.sandbox.operation not in (None, flight.operation):
+            self._launch(ended.sandbox)  # its disk survived: it boots again
         return ended
 
     # After the end
@@ -317,7 +306,6 @@ class Flights:
         """An end that no flight brought about."""
         if ended is None:
             return
-        self._routes.put(ended.sandbox, lost=ended.lost)
         if ended.sandbox.state in MOVING:
             self._launch(ended.sandbox)
         self._start(self._sweep, node, ended.leftovers)
@@ -348,8 +336,8 @@ class Flights:
             return Salvage(disk_survives=True)
 
     async def _read(self, sandbox: SandboxId) -> Sandbox:
-        async with self._store.transaction() as transaction:
-            record = await transaction.get(Sandbox, sandbox)
+        async with self._store.reading() as reader:
+            record = await reader.get(Sandbox, sandbox)
         if record is None:
             raise SandboxNotFound(sandbox)
         return record

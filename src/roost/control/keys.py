@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Query, Store
+from roost.contracts.store import Change, Query, Store
 from roost.domain import ids
 from roost.domain.errors import Invalid, NotFound, Unauthenticated
 from roost.domain.ids import KeyId, TeamId
@@ -78,10 +78,15 @@ class Keys:
             if key is None or key.team != team:
                 raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
             await transaction.delete(ApiKey, id)
-        self._known.pop(key.digest, None)
-        self._by_id.pop(key.id, None)
-        self._revoking.set()
-        self._revoking = anyio.Event()
+
+    def hear(self, changes: Sequence[Change]) -> None:
+        """For the feed of changes: a key that is gone, whoever revoked it, opens nothing from now on."""
+        for change in changes:
+            if change.kind is ApiKey and change.record is None:
+                self._by_id.pop(KeyId(change.id), None)
+                self._known = OrderedDict((digest, who) for digest, who in self._known.items() if who.key != change.id)
+                self._revoking.set()
+                self._revoking = anyio.Event()
 
     async def wait_until_revoked(self, id: KeyId) -> None:
         """For what goes on for as long as somebody listens: it has to end with the key that began it."""

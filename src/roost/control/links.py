@@ -1,13 +1,12 @@
 """Links to screens and ports: made, listed, revoked, and ended when their time comes.
 
-The edge finds them in the route table, which is filled here: from the store at start, and after every change.
+The edge finds them in the route table, which follows the feed of changes.
 """
 
 from __future__ import annotations
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
-from roost.control.alarm import Alarm
 from roost.control.directory import RouteTable
 from roost.control.drivers import Why, leave
 from roost.control.references import find_sandbox
@@ -25,12 +24,11 @@ MOST_LINKS = 200
 
 
 class Links:
-    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, routes: RouteTable, alarm: Alarm) -> None:
+    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, routes: RouteTable) -> None:
         self._store = store
         self._clock = clock
         self._random = random
         self._routes = routes
-        self._alarm = alarm
         self._ended: set[LinkId] = set()  # expired, and whoever had to know was told
 
     async def make(
@@ -74,18 +72,16 @@ class Links:
                 port=port,
             )
             link = await transaction.put(link, expect_revision=None)
-        self._routes.put_link(link)
-        self._alarm.ring_by(link.expires_at)
         return link, token
 
     async def list(self, team: TeamId, ref: str) -> tuple[Link, ...]:
         """Those that open something, newest first. Raises SandboxNotFound."""
         now = self._clock.now()
-        async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
+        async with self._store.reading() as reader:
+            record = await find_sandbox(reader, team, ref)
             if record.state not in LIVING:
                 return ()
-            links = await transaction.find(Link, Query(equal={"sandbox": record.id}))
+            links = await reader.find(Link, Query(equal={"sandbox": record.id}))
         return tuple(link for link in links if not link.is_over(now))
 
     async def revoke(self, team: TeamId, ref: str, id: str) -> None:
@@ -98,21 +94,8 @@ class Links:
                 message = f"Sandbox {record.id} has no link {id!r}. `roost links` lists the ones there are."
                 raise NotFound("link_not_found", message, link=id, sandbox=record.id)
             await transaction.delete(Link, link.id)
-            drove = record.driver is not None and record.driver.link == link.id
-            if drove:
-                record = await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
-        if drove:
-            self._routes.put(record)
-        self._routes.drop_link(link)
-
-    async def load(self, living: list[Sandbox]) -> None:
-        """After a start, before the routes of these sandboxes are shown."""
-        known = {record.id for record in living}
-        async with self._store.transaction() as transaction:
-            links = await transaction.find(Link, Query())
-        for link in links:
-            if link.sandbox in known:
-                self._routes.put_link(link)
+            if record.driver is not None and record.driver.link == link.id:
+                await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
 
     async def end_due(self) -> float | None:
         """What was opened by a link that has expired is cut, and who drove by it drives no longer. Returns when the next one
@@ -131,8 +114,7 @@ class Links:
             record = await transaction.get(Sandbox, sandbox)
             if record is None or record.driver is None or record.driver.link != link:
                 return
-            record = await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
-        self._routes.put(record)
+            await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
 
 
 def _check(seconds: float, label: str) -> None:

@@ -1,26 +1,25 @@
 """What changes, as it changes, for people who look: records, and how busy the sandboxes are. In memory; one sampler for all.
 
-Records come from whoever committed them (the route table passes them on), figures from the keeper's look at the meters. Each
+Records come from the feed of changes, figures from the keeper's look at the meters. Each
 watcher has what it has not read yet merged by sandbox, so a slow one costs no more than a fast one and ends up with the newest.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakSet
 
 import anyio
 
 from roost.contracts.clock import Clock
+from roost.contracts.store import Change
 from roost.control.pulses import Pulses, Reading
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
 
 BEAT_S = 10.0
-MOST_REMEMBERED = 10_000
 LEAST_SHARE = 0.02  # of a core
 LEAST_BYTES = 4 << 20
 LEAST_PART = 0.05  # of the memory it used before
@@ -34,7 +33,7 @@ class Beat:
 
 
 class Live:
-    """Written by the route table (`changed`) and the keeper (`beat`); never blocks."""
+    """Written by the feed of changes (`hear`) and the keeper (`beat`); never blocks."""
 
     def __init__(self, *, clock: Clock, pulses: Pulses) -> None:
         self._clock = clock
@@ -42,29 +41,12 @@ class Live:
         self._watches: WeakSet[Watch] = WeakSet()
         self._told: dict[SandboxId, Reading] = {}
         self._next_beat_at = 0.0
-        self._tick = 0
-        self._changed: OrderedDict[SandboxId, int] = OrderedDict()  # the longest unchanged first
-        self._forgotten = 0  # the newest change of which nothing is remembered
 
-    @property
-    def tick(self) -> int:
-        """Counts changes of records."""
-        return self._tick
-
-    def changed(self, record: Sandbox) -> None:
-        self._tick += 1
-        self._changed[record.id] = self._tick
-        self._changed.move_to_end(record.id)
-        while len(self._changed) > MOST_REMEMBERED:
-            _, self._forgotten = self._changed.popitem(last=False)
-        for watch in self._watches:
-            watch.add_record(record)
-
-    def changed_since(self, tick: int) -> frozenset[SandboxId] | None:
-        """Whose records changed after that; None if that is no longer known."""
-        if tick < self._forgotten:
-            return None
-        return frozenset(sandbox for sandbox, at in self._changed.items() if at > tick)
+    def hear(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if isinstance(change.record, Sandbox):
+                for watch in self._watches:
+                    watch.add_record(change.record)
 
     def beat(self, living: Iterable[Sandbox]) -> None:
         """The meters were read. Told to the watchers every ten seconds at most."""

@@ -90,7 +90,6 @@ class Ended:
     sandbox: Sandbox
     snapshot: Snapshot | None = None
     leftovers: Leftovers = field(default_factory=Leftovers)
-    lost: int = 0  # the incarnation whose process is gone, where another one takes its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +145,7 @@ class Moves:
             state=move.via,
             changed_at=operation.started_at,
             incarnation=record.incarnation + 1 if move.new_incarnation else record.incarnation,
+            endpoint=None if move.new_incarnation else record.endpoint,
             operation=operation,
         )
         return await transaction.put(begun, expect_revision=record.revision)
@@ -153,6 +153,13 @@ class Moves:
     async def point_at(self, transaction: Transaction, record: Sandbox, snapshot: SnapshotId) -> Sandbox:
         """A sandbox that sleeps wakes from another snapshot next. It sleeps on: no state changes."""
         return await transaction.put(replace(record, snapshot=snapshot, reason=None), expect_revision=record.revision)
+
+    async def place(self, found: Sandbox, endpoint: str) -> None:
+        """The process that stands behind it answers there: what a server that starts finds. No state changes."""
+        async with self._store.transaction() as transaction:
+            record = await transaction.get(Sandbox, found.id)
+            if record is not None and record.incarnation == found.incarnation and record.endpoint != endpoint:
+                await transaction.put(replace(record, endpoint=endpoint), expect_revision=record.revision)
 
     def _trash_of(self, record: Sandbox) -> SnapshotId | None:
         """The snapshot that a sandbox can come back from once it is dead: the one it sleeps in, or one yet to be made of its
@@ -192,6 +199,8 @@ class Moves:
             if isinstance(result, Captured):
                 entry = await transaction.put(snapshot_record(record, operation, result), expect_revision=None)
             finished = self._finished(record, operation, now)
+            if isinstance(result, Placed):
+                finished = replace(finished, endpoint=result.address)
             if operation.action is Action.KILL and (kept := await keep_trash(transaction, operation)):
                 finished = replace(finished, trash=kept.id, undelete_until=now + self.limits.trash_s)
             ended = await transaction.put(finished, expect_revision=record.revision)
@@ -211,13 +220,13 @@ class Moves:
             case Action.RESUME:
                 ended = replace(record, started_at=now, expires_at=_expiry(record, now), reason=None)
             case Action.PAUSE:
-                ended = replace(record, snapshot=operation.snapshot, expires_at=None)
+                ended = replace(record, snapshot=operation.snapshot, expires_at=None, endpoint=None)
             case Action.SNAPSHOT:
                 ended = record if operation.for_fork else replace(record, snapshot=operation.snapshot)
             case Action.KILL:
                 return _dead(record, operation.why, now)
             case Action.EXIT | Action.LOSE:
-                raise Fault("not_a_move", f"{operation.action} befalls a sandbox; it is no move.")
+                raise Fault("not_a_move", f"{operation.action} is a fact about a sandbox, no move.")
             case unknown:
                 assert_never(unknown)
         return replace(ended, state=MOVES[operation.action].success, operation=None, changed_at=now)
@@ -237,7 +246,9 @@ class Moves:
                 return await self._fall(transaction, record, Action.LOSE, error.message, salvage)
             return await self._go_back(transaction, record, action, error.message)
 
-    async def befall(self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str, salvage: Salvage) -> Ended | None:
+    async def process_ended(
+        self, sandbox: SandboxId, incarnation: int, fact: Action, detail: str, salvage: Salvage
+    ) -> Ended | None:
         """A process ended (exit) or was found missing (lose). None if nothing follows: it is old news."""
         async with self._store.transaction() as transaction:
             record = await transaction.get(Sandbox, sandbox)
@@ -270,7 +281,7 @@ class Moves:
                     return await self._die(transaction, record, detail)
                 return await self._rewind(transaction, record, detail, salvage.kept)
             case Verdict.GO | Verdict.JOIN | Verdict.WAIT | Verdict.ALREADY | Verdict.REFUSE:
-                raise Fault("not_a_fact", f"{fact} is asked for; it does not befall a sandbox.")
+                raise Fault("not_a_fact", f"{fact} is asked for; it is no fact about a sandbox.")
             case unknown:
                 assert_never(unknown)
 
@@ -282,7 +293,9 @@ class Moves:
     async def _rewind(self, transaction: Transaction, record: Sandbox, detail: str, kept: Captured | None) -> Ended:
         """Back to the last snapshot, asleep. Without one: the disk that survived boots, as a sandbox that is created again."""
         now = self._clock.now()
-        back = replace(record, operation=None, reason=detail, expires_at=None, changed_at=now)
+        back = replace(
+            record, operation=None, reason=detail, expires_at=None, changed_at=now, endpoint=None, lost=record.incarnation
+        )
         leftovers = Leftovers()
         if record.snapshot is not None:
             back = replace(back, state=State.PAUSED)
@@ -295,7 +308,7 @@ class Moves:
         if kept is not None:
             await transaction.put(salvaged_record(record, kept), expect_revision=None)
         await transaction.append(rewound_event(back, cold=record.snapshot is None, disk=kept, now=now))
-        return Ended(back, leftovers=leftovers, lost=record.incarnation)
+        return Ended(back, leftovers=leftovers)
 
     async def _die(self, transaction: Transaction, record: Sandbox, reason: str) -> Ended:
         now = self._clock.now()
@@ -327,6 +340,7 @@ def _dead(record: Sandbox, reason: str, now: float) -> Sandbox:
         record,
         state=State.DEAD,
         operation=None,
+        endpoint=None,
         snapshot=None,
         expires_at=None,
         hold=None,

@@ -6,12 +6,13 @@ record is heard here, so that no writer of `driver` can forget it. What cannot b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
 import anyio
 
 from roost.contracts.clock import Clock
-from roost.control.alarm import Alarm
+from roost.contracts.store import Change
 from roost.control.deadline import run_until
 from roost.control.directory import ENDED, REACHABLE
 from roost.control.nodes import Nodes
@@ -28,16 +29,28 @@ log = get_logger(__name__)
 
 
 class DriverNotices:
-    def __init__(self, *, nodes: Nodes, clock: Clock, alarm: Alarm) -> None:
+    def __init__(self, *, nodes: Nodes, clock: Clock) -> None:
         self._nodes = nodes
         self._clock = clock
-        self._alarm = alarm
         self._drivers: dict[SandboxId, Driver] = {}  # as last heard; who is not here is driven by the agent
         self._owed: dict[SandboxId, Sandbox] = {}  # the newest record of each guest that has yet to be told
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
 
-    def hear(self, record: Sandbox) -> None:
-        """The record was committed. Never blocks."""
+    def hear(self, changes: Sequence[Change]) -> None:
+        """For the feed of changes. Never blocks."""
+        for change in changes:
+            if isinstance(change.record, Sandbox):
+                self._hear(change.record)
+
+    @property
+    def owes_any(self) -> bool:
+        return bool(self._owed)
+
+    def is_owed(self, record: Sandbox) -> bool:
+        """Whether its guest runs and has yet to be told."""
+        return record.id in self._owed and record.state in REACHABLE
+
+    def _hear(self, record: Sandbox) -> None:
         changed = self._drivers.pop(record.id, None) != record.driver
         if record.state in ENDED:
             self._owed.pop(record.id, None)
@@ -52,8 +65,6 @@ class DriverNotices:
     def owe(self, record: Sandbox) -> None:
         """Its guest may believe something else: a server that ended had no time to tell it."""
         self._owed[record.id] = record
-        if record.state in REACHABLE:
-            self._alarm.ring_by(self._clock.now())
 
     async def tell(self, sandbox: SandboxId) -> None:
         """The guest knows who drives, if it runs and answers in time; otherwise it is owed still."""

@@ -26,7 +26,7 @@ async def carry_out(node: Node, record: Sandbox, operation: Operation) -> Placed
         case Action.KILL:
             return await node.kill(kill_order(record, operation))
         case Action.EXIT | Action.LOSE:
-            raise Fault("not_a_move", f"{operation.action} befalls a sandbox, nobody orders it.", sandbox=record.id)
+            raise Fault("not_a_move", f"{operation.action} is a fact about a sandbox, nobody orders it.", sandbox=record.id)
         case _:
             assert_never(operation.action)
 

@@ -15,7 +15,6 @@ import anyio
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import EventQuery, Query, Reader, Store, Transaction
-from roost.control.alarm import Alarm
 from roost.control.deadline import run_until
 from roost.control.feed import Feed
 from roost.control.flights import Flights
@@ -59,14 +58,11 @@ class AskQuestion:
 
 
 class Questions:
-    def __init__(
-        self, *, store: Store, feed: Feed, flights: Flights, keys: Keys, alarm: Alarm, clock: Clock, random: ids.Random
-    ) -> None:
+    def __init__(self, *, store: Store, feed: Feed, flights: Flights, keys: Keys, clock: Clock, random: ids.Random) -> None:
         self._store = store
         self._feed = feed
         self._flights = flights
         self._keys = keys
-        self._alarm = alarm
         self._clock = clock
         self._random = random
 
@@ -99,7 +95,6 @@ class Questions:
                 await transaction.put(Picture(question.id, picture_of, request.screenshot, now), expect_revision=None)
             facts = {"kind": str(question.kind), "text": question.text[:_TOLD], "choices": ", ".join(choices)[:_TOLD]}
             await transaction.append(self._event(EventKind.QUESTION_ASKED, question, facts))
-        self._alarm.ring_by(question.expires_at)
         return question
 
     async def list(
@@ -171,22 +166,23 @@ class Questions:
 
     # What the keeper does
 
-    async def expire(self, horizon: float) -> None:
-        """Closes what is due, and what a dead sandbox asked; sets the alarm for what comes due before the horizon."""
-        now, due = self._clock.now(), list[tuple[Question, QuestionState, str]]()
+    async def expire(self) -> float | None:
+        """Closes what is due, and what a dead sandbox asked. Returns when the next one comes due."""
+        now, due, coming = self._clock.now(), list[tuple[Question, QuestionState, str]](), list[float]()
         async with self._store.reading() as reader:
             for question in await reader.find(Question, Query(equal={"state": QuestionState.OPEN})):
                 if question.expires_at <= now:
                     due.append((question, QuestionState.EXPIRED, "nobody answered in time"))
                 elif not await _lives(reader, question.sandbox):
                     due.append((question, QuestionState.WITHDRAWN, "its sandbox is dead"))
-                elif question.expires_at <= horizon:
-                    self._alarm.ring_by(question.expires_at)
+                else:
+                    coming.append(question.expires_at)
         for question, state, why in due:
             async with self._store.transaction() as transaction:
                 current = await transaction.get(Question, question.id)
                 if current is not None and current.state is QuestionState.OPEN:
                     await self._close(transaction, current, state, why)
+        return min(coming, default=None)
 
     async def recover(self) -> None:
         """Wakes those whose answer an earlier server took and could not bring."""

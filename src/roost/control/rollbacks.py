@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.store import Query, Store, Transaction
-from roost.control.directory import RouteTable
 from roost.control.drivers import Why, leave
 from roost.control.flights import Flights
 from roost.control.moves import Intent, Moves
@@ -33,15 +32,12 @@ log = get_logger(__name__)
 
 
 class Rollbacks:
-    def __init__(
-        self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, flights: Flights, routes: RouteTable
-    ) -> None:
+    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, moves: Moves, flights: Flights) -> None:
         self._store = store
         self._cluster = cluster
         self._clock = clock
         self._moves = moves
         self._flights = flights
-        self._routes = routes
 
     async def roll_back(self, team: TeamId, ref: str, snapshot: str) -> Sandbox:
         """It runs on from that snapshot; where it was is kept in a snapshot named `before-rollback-…`. One without memory boots.
@@ -105,7 +101,6 @@ class Rollbacks:
             turned = await self._moves.point_at(transaction, record, target)
             facts = {"snapshot": target, "name": entry.name, "left": left.id, "left_name": left.name}
             await transaction.append(Event(EventKind.ROLLED_BACK, record.team, self._clock.now(), record.id, facts))
-        self._routes.put(turned)
         return turned
 
     async def _keep(self, transaction: Transaction, left: SnapshotId) -> Snapshot:

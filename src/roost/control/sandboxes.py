@@ -11,7 +11,7 @@ from enum import Enum
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Idempotency, Query, Store, Transaction
-from roost.control.alarm import Alarm
+from roost.contracts.usage import UsageLog
 from roost.control.builds import Builds
 from roost.control.checks import (
     check_egress,
@@ -24,7 +24,6 @@ from roost.control.checks import (
     check_seconds,
     check_size,
 )
-from roost.control.directory import RouteTable
 from roost.control.flights import Flights
 from roost.control.moves import Birth, Intent
 from roost.control.nodes import Nodes
@@ -119,11 +118,10 @@ class Sandboxes:
         self,
         *,
         store: Store,
+        usage: UsageLog,
         flights: Flights,
         nodes: Nodes,
-        routes: RouteTable,
         pulses: Pulses,
-        alarm: Alarm,
         clock: Clock,
         random: ids.Random,
         builds: Builds,
@@ -134,11 +132,10 @@ class Sandboxes:
         self._builds = builds
         self._trash = trash
         self._store = store
+        self._usage = usage
         self._flights = flights
         self._nodes = nodes
-        self._routes = routes
         self._pulses = pulses
-        self._alarm = alarm
         self._clock = clock
         self._random = random
 
@@ -271,7 +268,7 @@ class Sandboxes:
     async def usage(self, team: TeamId, ref: str, start: float, end: float) -> Sequence[Usage]:
         """Metering samples of that time, oldest first."""
         record = await self.get(team, ref)
-        saved = await self._store.usage(record.id, start, end, MOST_SAMPLES)
+        saved = await self._usage.usage(record.id, start, end, MOST_SAMPLES)
         newest = saved[-1].at if saved else start
         fresh = [sample for sample in self._pulses.unsaved(record.id) if newest <= sample.at <= end]
         return saved + [sample for sample in fresh if not saved or sample.at > newest]
@@ -346,8 +343,6 @@ class Sandboxes:
             changed = await transaction.put(changed, expect_revision=record.revision)
             facts = {"fields": ", ".join(fields), "verb": verb}
             await transaction.append(Event(EventKind.UPDATED, team, self._clock.now(), record.id, facts))
-        self._routes.put(changed)
-        self._alarm.ring_by(changed.expires_at)
         return changed
 
     def _changes_of(self, record: Sandbox, changes: SandboxChanges) -> dict[str, object]:

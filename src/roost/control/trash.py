@@ -11,7 +11,6 @@ from dataclasses import replace
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.store import Query, Reader, Store
-from roost.control.directory import RouteTable
 from roost.control.endings import is_being_cloned
 from roost.domain.errors import RoostError
 from roost.domain.health import is_tight
@@ -29,11 +28,10 @@ log = get_logger(__name__)
 
 
 class Trash:
-    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, routes: RouteTable) -> None:
+    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock) -> None:
         self._store = store
         self._cluster = cluster
         self._clock = clock
-        self._routes = routes
 
     async def drop(self, sandbox: SandboxId, why: str) -> None:
         """The dead sandbox cannot come back any more. May be called twice."""
@@ -82,12 +80,10 @@ class Trash:
             owner = await transaction.get(Sandbox, entry.sandbox) if entry and entry.sandbox else None
             if owner is not None and owner.trash == id and owner.state not in LIVING:
                 forgotten = replace(owner, trash=None, undelete_until=None)
-                owner = await transaction.put(forgotten, expect_revision=owner.revision)
+                await transaction.put(forgotten, expect_revision=owner.revision)
             is_trash = entry is not None and entry.purpose is Purpose.TRASH  # a caller may keep the one that it slept in
             if entry is not None and is_trash:
                 await transaction.delete(Snapshot, entry.id)
-        if owner is not None:
-            self._routes.put(owner)
         if entry is None or not is_trash:
             return
         log.info("dropping what a dead sandbox left", snapshot=entry.id, sandbox=entry.sandbox, why=why)

@@ -131,4 +131,6 @@ class Sandbox:
     reason: str | None = None  # why it died, or was rewound
     trash: SnapshotId | None = None  # dead: what it can come back from
     undelete_until: float | None = None  # dead: for how long
+    endpoint: str | None = None  # where this incarnation answers, in words of its node: only an edge of that node reads them
+    lost: int = 0  # the newest incarnation whose process was lost: connections to it, or to an earlier one, lead nowhere
     revision: int = 0

@@ -11,9 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from roost.contracts.cluster import Node, Warmth
-from roost.contracts.store import EventQuery, Query, R, Reader, Store, Transaction
+from roost.contracts.store import Change, EventQuery, Listener, Query, R, Reader, Store, Transaction
 from roost.domain.events import Event
-from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.ids import SnapshotId
 from roost.domain.lifecycle import State
 from roost.domain.node import (
     Captured,
@@ -26,7 +26,6 @@ from roost.domain.node import (
     NodeReport,
     Placed,
     ResumeOrder,
-    Usage,
 )
 from roost.domain.sandbox import Sandbox
 
@@ -150,17 +149,23 @@ class FrailStore:
     async def events(self, query: EventQuery) -> list[Event]:
         return await self._store.events(query)
 
-    async def wait_for_event(self, after: int) -> int:
-        return await self._store.wait_for_event(after)
+    async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
+        return await self._store.changes(after, wait=wait, limit=limit)
 
-    async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
-        await self._store.add_usage(sandbox, samples)
+    async def last_change(self) -> int:
+        return await self._store.last_change()
 
-    async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
-        return await self._store.usage(sandbox, start, end, limit)
+    def subscribe(self, listener: Listener) -> None:
+        """A dead server hears nothing."""
 
-    async def forget_usage(self, before: float) -> None:
-        await self._store.forget_usage(before)
+        def while_alive(changes: Sequence[Change]) -> None:
+            if not self._point.was_hit:
+                listener(changes)
+
+        self._store.subscribe(while_alive)
+
+    async def forget_changes(self, keep: int) -> None:
+        await self._store.forget_changes(keep)
 
     async def forget_events(self, before: float) -> None:
         await self._store.forget_events(before)

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from roost.contracts.store import EventQuery, Query, R, Record
-from roost.domain.errors import NameTaken, StaleRevision
+from roost.contracts.store import FOLLOWED, Change, EventQuery, Listener, Query, R, Record
+from roost.domain.errors import Gone, NameTaken, StaleRevision
 from roost.domain.events import Event
 from roost.domain.ids import SandboxId
 from roost.domain.lifecycle import LIVING, State
@@ -25,7 +25,9 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[Key, Record] = {}
         self._events: list[Event] = []
-        self._sequence = 0
+        self._changes: list[Change] = []
+        self._last_change = 0
+        self._listeners: list[Listener] = []
         self._usage: dict[SandboxId, dict[float, Usage]] = {}
         self._writer = anyio.Lock()
         self._news = anyio.Event()
@@ -35,32 +37,44 @@ class MemoryStore:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[MemoryTransaction]:
-        yield MemoryTransaction(dict(self._records), len(self._events))
+        yield MemoryTransaction(dict(self._records), self._last_change)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[MemoryTransaction]:
         async with self._writer:
-            transaction = MemoryTransaction(self._records, self._sequence)
+            transaction = MemoryTransaction(self._records, self._last_change)
             yield transaction
-            transaction.apply()
+            changes = transaction.apply()
             self._events.extend(transaction.appended)
-            self._sequence += len(transaction.appended)
-            if transaction.appended:
+            if changes:
+                self._last_change = changes[-1].sequence
+                self._changes.extend(changes)
+                for listener in self._listeners:
+                    listener(changes)
                 self._news.set()
                 self._news = anyio.Event()
 
     async def events(self, query: EventQuery) -> list[Event]:
         await anyio.lowlevel.checkpoint()
-        found = [event for event in self._events if _is_wanted(event, query)]
+        found = [event for event in self._events if query.wants(event)]
         if query.newest_first:
             found.reverse()
         return found[: query.limit]
 
-    async def wait_for_event(self, after: int) -> int:
+    async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
         await anyio.lowlevel.checkpoint()
-        while self._sequence <= after:
+        while wait and self._last_change <= after:
             await self._news.wait()
-        return self._sequence
+        if after < self._last_change and self._changes[0].sequence > after + 1:
+            raise Gone("changes_forgotten", f"Changes after {after} are no longer kept. Read the records anew.", after=after)
+        return [change for change in self._changes if change.sequence > after][:limit]
+
+    async def last_change(self) -> int:
+        await anyio.lowlevel.checkpoint()
+        return self._last_change
+
+    def subscribe(self, listener: Listener) -> None:
+        self._listeners.append(listener)
 
     async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
         await anyio.lowlevel.checkpoint()
@@ -82,6 +96,10 @@ class MemoryStore:
         await anyio.lowlevel.checkpoint()
         self._events = [event for event in self._events if event.at >= before]
 
+    async def forget_changes(self, keep: int) -> None:
+        await anyio.lowlevel.checkpoint()
+        self._changes = self._changes[-max(1, keep) :]
+
     async def migrate(self) -> None:
         await anyio.lowlevel.checkpoint()
 
@@ -92,10 +110,10 @@ class MemoryStore:
 class MemoryTransaction:
     """Writes are kept aside until the block ends well."""
 
-    def __init__(self, records: dict[Key, Record], last_sequence: int) -> None:
+    def __init__(self, records: dict[Key, Record], last_change: int) -> None:
         self._records = records
         self._written: dict[Key, Record | None] = {}
-        self._last_sequence = last_sequence
+        self._next = last_change + 1
         self.appended: list[Event] = []
 
     async def get(self, kind: type[R], id: str) -> R | None:
@@ -117,6 +135,7 @@ class MemoryTransaction:
         if isinstance(record, Sandbox):
             self._check_name(record)
         written = replace(record, revision=(stored.revision if stored else 0) + 1)
+        self._written.pop((kind, record.id), None)
         self._written[kind, record.id] = written
         return written
 
@@ -129,16 +148,22 @@ class MemoryTransaction:
 
     async def append(self, event: Event) -> Event:
         await anyio.lowlevel.checkpoint()
-        kept = replace(event, sequence=self._last_sequence + len(self.appended) + 1)
+        kept = replace(event, sequence=self._next)
+        self._next += 1
         self.appended.append(kept)
         return kept
 
-    def apply(self) -> None:
+    def apply(self) -> list[Change]:
+        changes = [Change(event.sequence, Event, str(event.sequence), event) for event in self.appended]
         for key, record in self._written.items():
+            if key[0] in FOLLOWED:
+                changes.append(Change(self._next, key[0], key[1], record))  # pyright: ignore[reportArgumentType]
+                self._next += 1
             if record is None:
                 self._records.pop(key, None)
             else:
                 self._records[key] = record
+        return changes
 
     def _get(self, kind: type[R], id: str) -> R | None:
         key = (kind, id)
@@ -172,14 +197,4 @@ def _matches(record: Any, query: Query) -> bool:
         all(getattr(record, field) == value for field, value in query.equal.items())
         and all(getattr(record, field) in values for field, values in query.one_of.items())
         and all(record.metadata.get(key) == value for key, value in query.metadata.items())
-    )
-
-
-def _is_wanted(event: Event, query: EventQuery) -> bool:
-    return (
-        event.sequence > query.after
-        and (query.before is None or event.sequence < query.before)
-        and (query.team is None or event.team == query.team)
-        and (query.sandbox is None or event.sandbox == query.sandbox)
-        and (not query.kinds or event.kind in query.kinds)
     )

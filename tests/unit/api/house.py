@@ -20,10 +20,13 @@ from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
 from roost.domain.team import DEFAULT_TEAM
 from roost.domain.template import Template
+from roost.drivers.store.sql import SqlStore
 from roost.edge.ledger import TrafficLedger
 from roost.testing.clock import ManualClock
 from roost.testing.node import FakeCluster, FakeImage, FakeNode
 from roost.testing.store import MemoryStore
+
+AnyStore = MemoryStore | SqlStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class House:
     key: str
     clock: ManualClock
     node: FakeNode
-    store: Store
+    store: AnyStore
     services: Services
 
     @property
@@ -48,13 +51,16 @@ class UnusedGuest:
 
 
 @asynccontextmanager
-async def open_house(*, start: float = 1_700_000_000.0, port: int = 4700, store: Store | None = None) -> AsyncIterator[House]:
+async def open_house(
+    *, start: float = 1_700_000_000.0, port: int = 4700, store: MemoryStore | SqlStore | None = None
+) -> AsyncIterator[House]:
     clock, chance = ManualClock(start), random.Random(7)
     store = MemoryStore() if store is None else store
     node = FakeNode(clock=clock)
     control = compose(
         Dependencies(
             store=store,
+            usage=store,
             cluster=FakeCluster(node),
             guest=UnusedGuest(),  # pyright: ignore[reportArgumentType]
             ledger=TrafficLedger(clock),

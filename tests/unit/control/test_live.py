@@ -4,12 +4,13 @@ import anyio
 import pytest
 
 from roost.contracts.ledger import Traffic
-from roost.control import live as module
+from roost.contracts.store import Change
 from roost.control.live import Beat, Live, is_noticeable
 from roost.control.pulses import RECENT, Pulses, Reading
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
+from roost.domain.sandbox import Sandbox
 from roost.testing.clock import ManualClock
 from roost.testing.conformance.records import TEAM, sandbox
 
@@ -43,6 +44,10 @@ def live(clock: ManualClock, pulses: Pulses) -> Live:
     return Live(clock=clock, pulses=pulses)
 
 
+def tell(live: Live, record: Sandbox) -> None:
+    live.hear([Change(1, Sandbox, record.id, record)])
+
+
 def read(pulses: Pulses, clock: ManualClock, number: int, cpu_s: float, memory_bytes: int = 100 * MB) -> None:
     usage = Usage(clock.now(), cpu_s, memory_bytes, disk_bytes=0, received_bytes=0, sent_bytes=0)
     pulses.read(sandbox(number), usage)
@@ -50,9 +55,9 @@ def read(pulses: Pulses, clock: ManualClock, number: int, cpu_s: float, memory_b
 
 async def test_a_slow_reader_gets_the_newest_of_each(live: Live) -> None:
     watch = live.watch(TEAM)
-    live.changed(sandbox(1, state=State.RUNNING))
-    live.changed(sandbox(2, state=State.RUNNING))
-    live.changed(sandbox(1, state=State.PAUSED))
+    tell(live, sandbox(1, state=State.RUNNING))
+    tell(live, sandbox(2, state=State.RUNNING))
+    tell(live, sandbox(1, state=State.PAUSED))
     told = [await anext(watch), await anext(watch)]
     assert [(record.id, record.state) for record in told if not isinstance(record, Beat)] == [
         (sandbox(2).id, State.RUNNING),
@@ -101,22 +106,10 @@ async def test_others_figures_are_not_told(live: Live, pulses: Pulses, clock: Ma
         read(pulses, clock, 1, cpu_s)
         clock.advance(5)
     live.beat([sandbox(1)])
-    live.changed(sandbox(1))
+    tell(live, sandbox(1))
     with anyio.move_on_after(0) as scope:
         await anext(watch)
     assert scope.cancelled_caught
-
-
-def test_what_changed_since_is_known_until_it_is_forgotten(live: Live) -> None:
-    live.changed(sandbox(1))
-    tick = live.tick
-    live.changed(sandbox(2))
-    live.changed(sandbox(3))
-    assert live.changed_since(tick) == {sandbox(2).id, sandbox(3).id}
-    assert live.changed_since(live.tick) == frozenset()
-    for number in range(4, 4 + module.MOST_REMEMBERED):
-        live.changed(sandbox(number))
-    assert live.changed_since(tick) is None
 
 
 def test_a_curve_keeps_the_last_readings_over_a_sleep(pulses: Pulses, clock: ManualClock) -> None:

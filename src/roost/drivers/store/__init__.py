@@ -4,6 +4,7 @@
     tables        what the database looks like; `migrations/` is how it came to look like that
     records       records to rows and back
     statements    queries to SQL
+    log           the feed of committed changes
     connections   one writer, a few readers; what a cancelled caller leaves behind (nothing)
     dialect       everything that differs between the two databases
     one_hop       SQLite connections that go to their thread once for each statement

@@ -7,7 +7,7 @@ through a shield; SQLAlchemy then throws that connection away, and the next bloc
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,8 @@ from roost.drivers.store.dialect import Dialect
 from roost.drivers.store.failures import closed, translated
 
 READERS = 4
+
+AfterCommit = Callable[[], Awaitable[None]]
 
 
 @contextmanager
@@ -82,8 +84,9 @@ class Connections:
         self.closed = False
 
     @asynccontextmanager
-    async def writing(self, *, durable: bool = True) -> AsyncIterator[Session]:
-        """A transaction that commits when the block ends and rolls back when it raises.
+    async def writing(self, *, durable: bool = True, then: AfterCommit | None = None) -> AsyncIterator[Session]:
+        """A transaction that commits when the block ends and rolls back when it raises. `then` follows a commit before anybody
+        else's turn.
 
         `durable=False` is for what may be lost in a power cut: it does not wait for the disk, and still never tears.
         """
@@ -96,6 +99,9 @@ class Connections:
             except BaseException:
                 await session.rollback()
                 raise
+            if then is not None:
+                with anyio.CancelScope(shield=True):
+                    await then()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Session]:

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from roost.domain.errors import Invalid
 from roost.drivers.store import one_hop
 
-EVENT_ORDER_LOCK = 0x726F6F7374  # "roost"
+CHANGE_ORDER_LOCK = 0x726F6F7374  # "roost"
 
 
 class Trouble:
@@ -31,7 +31,8 @@ class Dialect:
     name: str
     begin_writing: str | None  # None: the driver says BEGIN itself
     begin_reading: str | None
-    order_events: str | None  # makes sequences become visible in their order
+    order_changes: str | None  # makes numbers of the log become visible in their order
+    next_change: str | None  # gives one; None: the newest and one more
     savepoint_before_conflict: bool  # a violated constraint would end the whole transaction
     on_connect: Callable[[bool, float], tuple[str, ...]]  # (durable, busy timeout in seconds)
     engine_options: Mapping[str, Any]
@@ -80,7 +81,8 @@ SQLITE = Dialect(
     name="sqlite",
     begin_writing="BEGIN IMMEDIATE",  # a lock taken only at the first write could come too late to be given
     begin_reading="BEGIN",
-    order_events=None,  # there is one writer
+    order_changes=None,  # there is one writer
+    next_change=None,
     savepoint_before_conflict=False,
     on_connect=_sqlite_on_connect,
     engine_options={
@@ -132,7 +134,8 @@ POSTGRESQL = Dialect(
     name="postgresql",
     begin_writing=None,
     begin_reading=None,
-    order_events=f"SELECT pg_advisory_xact_lock({EVENT_ORDER_LOCK})",
+    order_changes=f"SELECT pg_advisory_xact_lock({CHANGE_ORDER_LOCK})",
+    next_change="SELECT nextval('changes_sequence')",  # what a transaction sees may be older than the newest
     savepoint_before_conflict=True,
     on_connect=_postgresql_on_connect,
     engine_options={"isolation_level": "SERIALIZABLE"},

@@ -53,6 +53,13 @@ class Shape(Generic[T]):
             row[BODY] = {name: values[name] for name in self._rest}
         return row
 
+    def dump(self, record: T) -> dict[str, Any]:
+        """All of it in one value, for the log."""
+        return self._adapter.dump_python(record, mode="json")
+
+    def load(self, dumped: Any) -> T:
+        return self._adapter.validate_python(dumped)
+
     def decode(self, row: RowMapping) -> T:
         values: dict[Any, Any] = dict(row)
         if self._has_body:

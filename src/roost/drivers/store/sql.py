@@ -12,7 +12,7 @@ import anyio
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from roost.contracts.store import EventQuery, Query, R
+from roost.contracts.store import Change, EventQuery, Listener, Query, R
 from roost.domain.errors import Fault, NameTaken, StaleRevision
 from roost.domain.events import Event
 from roost.domain.ids import SandboxId
@@ -22,6 +22,7 @@ from roost.drivers.store import statements
 from roost.drivers.store.connections import Connections, Session
 from roost.drivers.store.dialect import dialect_of
 from roost.drivers.store.failures import closed
+from roost.drivers.store.log import ChangeLog, TransactionLog
 from roost.drivers.store.records import EVENT_SHAPE, USAGE_COLUMNS, Shape, shape_of
 from roost.drivers.store.schema import upgrade
 from roost.drivers.store.tables import EVENTS, USAGE
@@ -39,7 +40,7 @@ class SqlTransaction:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.appended = False
+        self.log = TransactionLog(session)
 
     async def get(self, kind: type[R], id: str) -> R | None:
         shape = shape_of(kind)
@@ -64,20 +65,21 @@ class SqlTransaction:
         result = await self._write(shape, written, statement, values)
         if result.rowcount != 1:
             raise StaleRevision(shape.noun, record.id)
+        self.log.note(type(record), record.id, written)
         return written
 
     async def delete(self, kind: type[R], id: str) -> bool:
         result = await self._session.run(statements.delete_record(shape_of(kind)), {"record_id": id})
-        return result.rowcount == 1
+        found = result.rowcount == 1
+        if found:
+            self.log.note(kind, id, None)
+        return found
 
     async def append(self, event: Event) -> Event:
-        if self._session.dialect.order_events is not None:
-            await self._session.run(sa.text(self._session.dialect.order_events))
-        row = EVENT_SHAPE.encode(event)
-        del row["sequence"]
-        result = await self._session.run(sa.insert(EVENTS).returning(EVENTS.c.sequence), row)
-        self.appended = True
-        return replace(event, sequence=result.scalar_one())
+        kept = replace(event, sequence=await self.log.number())
+        await self._session.run(sa.insert(EVENTS), EVENT_SHAPE.encode(kept))
+        self.log.note_event(kept)
+        return kept
 
     async def _write(
         self, shape: Shape[Any], record: object, statement: sa.Executable, values: dict[str, Any]
@@ -101,10 +103,10 @@ class SqlTransaction:
 
 
 class SqlStore:
-    """See `contracts.store.Store`. Nothing is opened before the first use; `migrate` comes first.
+    """See `contracts.store.Store` and `contracts.usage.UsageLog`. Nothing is opened before the first use; `migrate` comes first.
 
     Writers take turns in the order they came, within this process by a lock and between processes by the database's.
-    `wait_for_event` is woken by the commits of this process.
+    Who waits for changes is woken by the commits of this process.
     """
 
     def __init__(self, url: sa.URL | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
@@ -112,19 +114,25 @@ class SqlStore:
         self._dialect = dialect_of(self._url)
         self._busy_timeout_s = busy_timeout_s
         self._connections = Connections(self._url, self._dialect, busy_timeout_s)
-        self._news = anyio.Event()
+        self._changes = ChangeLog(self._connections)
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncIterator[SqlTransaction]:
         transaction: SqlTransaction | None = None
+
+        async def tell() -> None:
+            if transaction is not None:
+                await self._changes.tell(transaction.log.changes)
+
         try:
-            async with self._connections.writing(durable=durable) as session:
+            async with self._connections.writing(durable=durable, then=tell) as session:
                 transaction = SqlTransaction(session)
                 yield transaction
+                await transaction.log.write()
         finally:
             # Also when the block raised: the commit of a cancelled caller may have happened. Those who wait look for themselves.
-            if transaction is not None and transaction.appended:
-                self._announce()
+            if transaction is not None and transaction.log.changes:
+                self._changes.wake()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqlTransaction]:
@@ -136,14 +144,14 @@ class SqlStore:
             result = await session.run(statements.select_events(query))
             return [EVENT_SHAPE.decode(row) for row in result.mappings()]
 
-    async def wait_for_event(self, after: int) -> int:
-        while True:
-            news = self._news  # taken before looking: what is committed after the look sets it
-            async with self._connections.reading() as session:
-                newest = (await session.run(statements.NEWEST_SEQUENCE)).scalar_one()
-            if newest > after:
-                return newest
-            await news.wait()
+    async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
+        return await self._changes.read(after, wait=wait, limit=limit)
+
+    async def last_change(self) -> int:
+        return await self._changes.last()
+
+    def subscribe(self, listener: Listener) -> None:
+        self._changes.subscribe(listener)
 
     async def add_usage(self, sandbox: SandboxId, samples: Sequence[Usage]) -> None:
         if not samples:
@@ -165,6 +173,9 @@ class SqlStore:
         async with self._connections.writing(durable=False) as session:
             await session.run(sa.delete(EVENTS).where(EVENTS.c.at < before))
 
+    async def forget_changes(self, keep: int) -> None:
+        await self._changes.forget(keep)
+
     async def migrate(self) -> None:
         if self._connections.closed:
             raise closed(self._url)
@@ -172,8 +183,4 @@ class SqlStore:
 
     async def close(self) -> None:
         await self._connections.close()
-        self._announce()  # those who wait for an event learn that none will come
-
-    def _announce(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
+        self._changes.wake()  # those who wait for a change learn that none will come

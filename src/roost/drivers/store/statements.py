@@ -78,8 +78,6 @@ def select_events(query: EventQuery) -> sa.Select[Any]:
     return sa.select(EVENTS).where(*conditions).order_by(order).limit(query.limit)
 
 
-NEWEST_SEQUENCE = sa.select(sa.func.coalesce(sa.func.max(EVENTS.c.sequence), 0))
-
 HOLDER_OF_NAME = sa.select(SANDBOXES.c.id).where(
     SANDBOXES.c.team == sa.bindparam("team"),
     SANDBOXES.c.name == sa.bindparam("name"),

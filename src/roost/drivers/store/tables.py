@@ -171,11 +171,22 @@ PICTURES = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False),
 )
 
+# SQLite keeps rows by their number only when the column is exactly INTEGER.
+Sequence = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+CHANGES = sa.Table(
+    "changes",
+    METADATA,
+    sa.Column("sequence", Sequence, primary_key=True, autoincrement=False),  # given by `log`; never twice
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("record", sa.Text, nullable=False),  # its id
+    sa.Column("body", Json),  # null: deleted
+)
+
 EVENTS = sa.Table(
     "events",
     METADATA,
-    # SQLite only counts by itself in a column that is exactly INTEGER.
-    sa.Column("sequence", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("sequence", Sequence, primary_key=True, autoincrement=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("team", sa.Text, nullable=False),
     sa.Column("at", sa.Double, nullable=False),

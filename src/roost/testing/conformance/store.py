@@ -22,6 +22,7 @@ from roost.domain.sandbox import Sandbox, Size
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 from roost.testing.conformance.records import TEAM, event, keep, numbers, read, sandbox, two_versions
+from roost.testing.conformance.store_changes import ChangeConformance
 from roost.testing.conformance.store_queries import EventConformance, FindConformance, UsageConformance
 
 
@@ -255,7 +256,9 @@ class TransactionConformance:
         assert await numbers(store) == [1]
 
 
-class StoreConformance(RecordConformance, FindConformance, TransactionConformance, EventConformance, UsageConformance):
+class StoreConformance(
+    RecordConformance, FindConformance, TransactionConformance, EventConformance, ChangeConformance, UsageConformance
+):
     """All of the contract."""
 
     async def test_migrate_and_close_may_be_called_twice(self, store: Store) -> None:

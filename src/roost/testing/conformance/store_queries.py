@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import anyio
-import anyio.lowlevel
 import pytest
-from anyio.abc import TaskGroup
 
 from roost.contracts.store import EventQuery, Query, Store
+from roost.contracts.usage import UsageLog
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
@@ -125,7 +121,7 @@ class FindConformance:
 
 
 class EventConformance:
-    """append, events, wait_for_event."""
+    """append, events."""
 
     async def test_sequences_rise_and_events_come_back_in_order(self, store: Store) -> None:
         facts = {"text": "grün", "number": 3, "share": 0.5, "whole": 2.0, "yes": True, "nothing": None}
@@ -156,91 +152,6 @@ class EventConformance:
         assert await found(newest_first=True, limit=2) == [four, three]
         assert await found(limit=1) == [one]
 
-    async def test_nobody_sees_an_event_before_its_commit(self, store: Store) -> None:
-        seen: list[int] = []
-        written = event(1)
-
-        async def watch() -> None:
-            seen.append(await store.wait_for_event(0))
-
-        async with _task_group_that_ends() as tasks:
-            tasks.start_soon(watch)
-            async with store.transaction() as transaction:
-                written = await transaction.append(written)
-                assert await store.events(EventQuery()) == []
-                for _ in range(10):
-                    await anyio.lowlevel.checkpoint()
-                assert seen == []
-        assert seen == [written.sequence]
-
-    async def test_waiting_ends_at_once_when_there_is_one_already(self, store: Store) -> None:
-        first, second = await append(store, event(1), event(2))
-        assert await store.wait_for_event(0) == second.sequence
-        assert await store.wait_for_event(first.sequence) == second.sequence
-
-    async def test_a_rollback_wakes_nobody_for_long(self, store: Store) -> None:
-        seen: list[int] = []
-
-        async def watch() -> None:
-            seen.append(await store.wait_for_event(0))
-
-        async with _task_group_that_ends() as tasks:
-            tasks.start_soon(watch)
-            with pytest.raises(ZeroDivisionError):
-                async with store.transaction() as transaction:
-                    await transaction.append(event(1))
-                    raise ZeroDivisionError
-            assert await store.events(EventQuery()) == []
-            assert seen == []
-            await append(store, event(2))
-        assert seen == [one.sequence for one in await store.events(EventQuery())]
-        assert len(seen) == 1
-
-    async def test_a_reader_that_follows_misses_and_repeats_none(self, store: Store) -> None:
-        total = 30
-        followed: dict[str, list[float]] = {"one": [], "other": []}
-
-        async def follow(who: str) -> None:
-            last = 0
-            while len(followed[who]) < total:
-                await store.wait_for_event(last)
-                for one in await store.events(EventQuery(after=last, limit=7)):
-                    followed[who].append(one.at)
-                    last = one.sequence
-
-        async with _task_group_that_ends() as tasks:
-            for who in followed:
-                tasks.start_soon(follow, who)
-            for number in range(total):
-                tasks.start_soon(append, store, event(number))
-        assert sorted(followed["one"]) == [float(number) for number in range(total)]
-        assert followed["one"] == followed["other"]
-
-
-class UsageConformance:
-    """Metering samples."""
-
-    async def test_samples_come_back_oldest_first_within_bounds(self, store: Store) -> None:
-        one, other = SandboxId("i1"), SandboxId("i2")
-        samples = [Usage(float(at), at / 3, at * 10**12, 2, 3, 4) for at in (3, 1, 2)]
-        await store.add_usage(one, samples)
-        await store.add_usage(other, [Usage(2.0, 0, 0, 0, 0, 0)])
-        await store.add_usage(one, [])
-        assert [sample.at for sample in await store.usage(one, 0, 9, 10)] == [1.0, 2.0, 3.0]
-        assert await store.usage(one, 2.0, 3.0, 1) == [samples[2]]
-        assert await store.usage(SandboxId("i3"), 0, 9, 10) == []
-
-    async def test_a_repeated_sample_changes_nothing(self, store: Store) -> None:
-        first = Usage(1.0, 1.0, 1, 1, 1, 1)
-        await store.add_usage(SandboxId("i1"), [first])
-        await store.add_usage(SandboxId("i1"), [replace(first, cpu_s=9.0), replace(first, at=2.0)])
-        assert await store.usage(SandboxId("i1"), 0, 9, 10) == [first, replace(first, at=2.0)]
-
-    async def test_old_samples_are_forgotten(self, store: Store) -> None:
-        await store.add_usage(SandboxId("i1"), [Usage(float(at), 0, 0, 0, 0, 0) for at in range(4)])
-        await store.forget_usage(2.0)
-        assert [sample.at for sample in await store.usage(SandboxId("i1"), 0, 9, 10)] == [2.0, 3.0]
-
     async def test_old_events_are_forgotten_and_sequences_go_on(self, store: Store) -> None:
         told = await append(store, *(event(number) for number in range(4)))
         await store.forget_events(2.0)
@@ -250,12 +161,28 @@ class UsageConformance:
         assert await store.events(EventQuery()) == []
         (after,) = await append(store, event(10))
         assert after.sequence > told[-1].sequence, "who follows by sequence must not miss it"
-        assert await store.wait_for_event(told[-1].sequence) == after.sequence
 
 
-@asynccontextmanager
-async def _task_group_that_ends() -> AsyncIterator[TaskGroup]:
-    """A store that forgets to wake those who wait fails the test instead of holding it up."""
-    with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            yield tasks
+class UsageConformance:
+    """`contracts.usage`."""
+
+    async def test_samples_come_back_oldest_first_within_bounds(self, store: UsageLog) -> None:
+        one, other = SandboxId("i1"), SandboxId("i2")
+        samples = [Usage(float(at), at / 3, at * 10**12, 2, 3, 4) for at in (3, 1, 2)]
+        await store.add_usage(one, samples)
+        await store.add_usage(other, [Usage(2.0, 0, 0, 0, 0, 0)])
+        await store.add_usage(one, [])
+        assert [sample.at for sample in await store.usage(one, 0, 9, 10)] == [1.0, 2.0, 3.0]
+        assert await store.usage(one, 2.0, 3.0, 1) == [samples[2]]
+        assert await store.usage(SandboxId("i3"), 0, 9, 10) == []
+
+    async def test_a_repeated_sample_changes_nothing(self, store: UsageLog) -> None:
+        first = Usage(1.0, 1.0, 1, 1, 1, 1)
+        await store.add_usage(SandboxId("i1"), [first])
+        await store.add_usage(SandboxId("i1"), [replace(first, cpu_s=9.0), replace(first, at=2.0)])
+        assert await store.usage(SandboxId("i1"), 0, 9, 10) == [first, replace(first, at=2.0)]
+
+    async def test_old_samples_are_forgotten(self, store: UsageLog) -> None:
+        await store.add_usage(SandboxId("i1"), [Usage(float(at), 0, 0, 0, 0, 0) for at in range(4)])
+        await store.forget_usage(2.0)
+        assert [sample.at for sample in await store.usage(SandboxId("i1"), 0, 9, 10)] == [2.0, 3.0]

@@ -9,18 +9,22 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
+import sqlalchemy as sa
+from alembic import command
 
-from roost.contracts.store import EventQuery, Query
+from roost.contracts.store import Change, EventQuery, Query
 from roost.domain.errors import Fault, Invalid, Unavailable
 from roost.domain.ids import SandboxId
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
+from roost.drivers.store.schema import alembic_config
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.conformance.records import append, event, keep, numbers, read, sandbox
 
@@ -43,6 +47,7 @@ async def store(path: Path) -> AsyncIterator[SqlStore]:
 KILLED_AFTER_COMMIT = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from roost.drivers.store.schema import alembic_config
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.conformance.records import event, keep, sandbox
 
@@ -138,7 +143,7 @@ async def test_a_bare_task_cancel_anywhere_leaves_a_working_store(store: SqlStor
 async def test_cancelled_readers_leave_their_seats(store: SqlStore) -> None:
     for _ in range(20):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(store.wait_for_event, 0)
+            tasks.start_soon(partial(store.changes, 0, wait=True))
             tasks.start_soon(store.events, EventQuery())
             for _ in range(3):
                 await anyio.lowlevel.checkpoint()
@@ -161,17 +166,17 @@ async def test_close_ends_the_threads_and_lets_nobody_in(path: Path) -> None:
     for worker in workers:
         await anyio.to_thread.run_sync(worker.join, 60)
     assert not any(worker.is_alive() for worker in workers)
-    for refused in (store.events(EventQuery()), store.migrate(), keep(store, sandbox(2)), store.wait_for_event(0)):
+    for refused in (store.events(EventQuery()), store.migrate(), keep(store, sandbox(2)), store.changes(0)):
         with pytest.raises(Unavailable, match="is closed"):
             await refused
 
 
-async def test_close_waits_for_a_transaction_and_tells_those_who_wait_for_events(store: SqlStore) -> None:
+async def test_close_waits_for_a_transaction_and_tells_those_who_wait_for_changes(store: SqlStore) -> None:
     told: list[str] = []
 
     async def watch() -> None:
         with pytest.raises(Unavailable) as caught:
-            await store.wait_for_event(10)
+            await store.changes(10, wait=True)
         told.append(caught.value.code)
 
     async with anyio.create_task_group() as tasks:
@@ -220,3 +225,41 @@ async def test_a_transaction_inside_a_transaction_is_refused_and_does_not_hang(s
 def test_other_databases_are_refused() -> None:
     with pytest.raises(Invalid, match="mysql"):
         SqlStore("mysql://localhost/roost")
+
+
+async def test_two_stores_on_one_database_tell_each_other(path: Path) -> None:
+    """As two processes would: what one commits the other reads, and its listeners hear it in order with their own."""
+    one, other = SqlStore(sqlite_url(path)), SqlStore(sqlite_url(path))
+    await one.migrate()
+    heard: list[Change] = []
+    one.subscribe(heard.extend)
+    await keep(one, sandbox(1))
+    await keep(other, sandbox(2), sandbox(3))
+    await keep(one, sandbox(4))
+    assert [change.id for change in heard] == [sandbox(number).id for number in (1, 2, 3, 4)]
+    assert heard == await other.changes(0) == await one.changes(0)
+    await one.close()
+    await other.close()
+
+
+async def test_events_of_an_older_roost_are_followed_by_higher_numbers(path: Path) -> None:
+    """The log begins behind the events that were there before it was kept, those that were dropped too."""
+    with closing(sqlite3.connect(path)) as old:
+        engine = sa.create_engine(f"sqlite:///{path}")
+        with engine.begin() as connection:
+            config = alembic_config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "0003")
+        engine.dispose()
+        for at in (1.0, 2.0, 3.0):
+            old.execute("INSERT INTO events (kind, team, at, facts) VALUES ('sandbox.died', 't', ?, '{}')", (at,))
+        old.execute("DELETE FROM events WHERE sequence > 1")
+        old.commit()
+    store = SqlStore(sqlite_url(path))
+    await store.migrate()
+    assert await store.last_change() == 3
+    async with store.transaction() as transaction:
+        written = await transaction.append(event(4))
+    assert written.sequence == 4
+    assert [change.record for change in await store.changes(3, wait=True)] == [written]
+    await store.close()
