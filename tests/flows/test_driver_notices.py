@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from roost.control.drivers import GRACE_S
 from roost.control.chores import TELL_AGAIN_S
+from roost.control.drivers import GRACE_S
 from roost.control.notices import TELLS_WITHIN_S
 from roost.domain.errors import GuestUnreachable
 from roost.domain.events import EventKind

@@ -12,6 +12,7 @@ from roost.domain.errors import EngineFailed, MoveOvertaken, RoostError, Sandbox
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
+from roost.domain.snapshot import Kind
 from tests.flows.world import PATIENCE_S, TEAM, Roost
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +60,20 @@ async def test_the_same_question_shares_one_flight(roost: Roost) -> None:
     answers = [(await each.done()).answer for each in asked]
     assert {answer.snapshot for answer in answers} == {(await roost.ground.record(sandbox.id)).snapshot}
     assert orders(roost, "pause", sandbox) == 1
+
+
+async def test_a_fork_does_not_share_a_snapshot_without_memory(roost: Roost) -> None:
+    sandbox = await roost.sandbox()
+    roost.guest(sandbox).memory = "half a thought"
+    gate = roost.ground.node.gate("snapshot")
+    taking = Asked(roost, lambda: roost.snapshots.take(TEAM, sandbox.id, keep_memory=False))
+    await gate.reached.wait()
+    forking = Asked(roost, lambda: roost.forks.fork(TEAM, sandbox.id, 1))
+    gate.open()
+    assert (await taking.done()).answer.kind is Kind.DISK
+    (child,) = (await forking.done()).answer
+    assert roost.guest(child).memory == "half a thought", "it runs on from the moment, it does not boot"
+    assert orders(roost, "snapshot", sandbox) == 2
 
 
 async def test_the_same_question_shares_its_error_too(roost: Roost) -> None:

@@ -194,7 +194,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
         flights=flights,
         keeper=keeper,
         routes=routes,
-        directory=Directory(table=routes, waker=power, clock=clock),
+        directory=Directory(table=routes, waker=power),
         live=live,
         pulses=pulses,
     )

@@ -12,11 +12,9 @@ from weakref import WeakSet
 
 import anyio
 
-from roost.contracts.clock import Clock
 from roost.contracts.routes import Route
 from roost.contracts.store import Change
-from roost.control.deadline import run_until
-from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
+from roost.domain.errors import SandboxNotFound, Unavailable
 from roost.domain.ids import LinkId, SandboxId
 from roost.domain.lifecycle import LIVING, State
 from roost.domain.link import Link
@@ -29,7 +27,7 @@ ENDED = frozenset(State) - LIVING | {State.KILLING}
 """States that lead nowhere but to the end: connections are cut."""
 
 
-class Waker(Protocol):
+class WakesSandboxes(Protocol):
     async def ensure_running(self, sandbox: SandboxId, why: str) -> Sandbox: ...
 
 
@@ -170,13 +168,11 @@ class Changes:
 
 
 class Directory:
-    """The `Routes` contract on the table of this process."""
+    """The `Routes` contract on the table of this process. How long a caller waits for a wake is the caller's business."""
 
-    def __init__(self, *, table: RouteTable, waker: Waker, clock: Clock, deadline_s: float = 60.0) -> None:
+    def __init__(self, *, table: RouteTable, waker: WakesSandboxes) -> None:
         self._table = table
         self._waker = waker
-        self._clock = clock
-        self._deadline_s = deadline_s
 
     def locate(self, sandbox: str) -> Route | None:
         return self._table.locate(sandbox)
@@ -188,21 +184,7 @@ class Directory:
         return self._table.changes()
 
     async def wake(self, sandbox: SandboxId, why: str) -> Route:
-        scope = anyio.CancelScope()
-        awake = await run_until(
-            self._clock,
-            self._clock.now() + self._deadline_s,
-            lambda: self._waker.ensure_running(sandbox, why),
-            scope=scope,
-            stop=scope.cancel,
-        )
-        if awake is None:
-            raise TimedOut(
-                "wake_timed_out",
-                f"Sandbox {sandbox} did not wake within {self._deadline_s:g} s. It is still waking; try again in a moment.",
-                sandbox=sandbox,
-                limit_s=self._deadline_s,
-            )
+        await self._waker.ensure_running(sandbox, why)
         route = self._table.locate(sandbox)
         if route is None:
             raise SandboxNotFound(sandbox)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from roost.contracts.store import Idempotency, Query, Transaction
+from roost.contracts.store import Idempotency, Query, Reader, Transaction
 from roost.domain.errors import RoostError
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SnapshotId
@@ -146,7 +146,7 @@ async def keep_trash(transaction: Transaction, killed: Operation) -> Snapshot | 
     return await transaction.put(replace(entry, purpose=Purpose.TRASH), expect_revision=entry.revision)
 
 
-async def is_being_cloned(transaction: Transaction, snapshot: SnapshotId) -> bool:
+async def is_being_cloned(transaction: Reader, snapshot: SnapshotId) -> bool:
     """Whether a sandbox is being created from it right now. Once created, a clone needs its origin no longer."""
     query = Query(equal={"state": State.CREATING, "origin": snapshot}, limit=1)
     return bool(await transaction.find(Sandbox, query))

@@ -187,6 +187,8 @@ class Flights:
             match verdict(record.state, intent.action):
                 case Verdict.GO:
                     begun = await self._moves.begin(transaction, record, intent)
+                case Verdict.JOIN if gives_less(record.operation, intent):
+                    return Await(self._current(record))
                 case Verdict.JOIN:
                     return Share(self._current(record))
                 case Verdict.WAIT:
@@ -369,6 +371,13 @@ async def _undisturbed() -> AsyncIterator[None]:
     """Short work that is done to its end, also when its caller goes away."""
     with anyio.CancelScope(shield=True):
         yield
+
+
+def gives_less(under_way: Operation | None, intent: Intent) -> bool:
+    """Whether the move under way will leave out what is asked for: a snapshot without memory is none for a fork."""
+    if under_way is None or under_way.action is not Action.SNAPSHOT:
+        return False
+    return intent.keep_memory and not under_way.keep_memory
 
 
 def _refusal(record: Sandbox, action: Action) -> RoostError:

@@ -48,14 +48,14 @@ class Forks:
         _check_names(names, count)
         async with self._store.reading() as reader:
             parent = await find_sandbox(reader, team, ref)
-        await self._nodes.place(parent.node)
+        node = await self._nodes.place(parent.node)
         outcome = await self._flights.ask(Intent(parent.id, Action.SNAPSHOT, why="fork", for_fork=True))
         if outcome.snapshot is None:
             raise SnapshotNotFound(outcome.sandbox.snapshot or parent.id)
         snapshot = outcome.snapshot
         self._sharing[snapshot.id] += 1  # two forks that met share one snapshot: the last of them drops it
         try:
-            flights = await self._begin(parent, snapshot, count, names)
+            flights = await self._begin(replace(parent, node=node), snapshot, count, names)
             return [await _result(flight) for flight in flights]
         finally:
             self._sharing[snapshot.id] -= 1
@@ -84,7 +84,6 @@ class Forks:
             id=ids.new_sandbox_id(self._random),
             name=name,
             origin=snapshot.id,
-            node=snapshot.node,
             access_token=ids.new_token(self._random),
             ingress=parent.ingress if parent.ingress.public else replace(parent.ingress, token=ids.new_token(self._random)),
             parent=parent.id,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Idempotency, Query, Store, Transaction
+from roost.contracts.store import Idempotency, Query, Reader, Store, Transaction
 from roost.contracts.usage import UsageLog
 from roost.control.builds import Builds
 from roost.control.checks import (
@@ -44,7 +44,7 @@ from roost.domain.errors import (
     WrongState,
 )
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import SandboxId, TeamId
+from roost.domain.ids import NodeId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
 from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SizeChange, SleepPolicy
@@ -145,6 +145,7 @@ class Sandboxes:
         then nothing was made."""
         check_request(request, private_proxies=self._private_proxies)
         earlier: list[SandboxId] = []
+        node = await self._place(principal.team, request)
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
@@ -153,8 +154,8 @@ class Sandboxes:
             source = await self._find_source(transaction, principal.team, request.template)
             if request.size.memory_mb is not None and not source.cold:
                 check_room(request.size.memory_mb, source.memory_bytes)
-            await self._nodes.place(source.node)
-            birth = Birth(self._draft(principal.team, request, source), cold=source.cold)
+            draft = self._draft(principal.team, request, source)
+            birth = Birth(replace(draft, node=node or source.node), cold=source.cold)
             if request.idempotency_key:
                 await self._remember(transaction, principal.team, request, birth.draft.id)
             return (birth,)
@@ -285,7 +286,16 @@ class Sandboxes:
 
     # How it is done
 
-    async def _find_source(self, transaction: Transaction, team: TeamId, ref: str) -> Source:
+    async def _place(self, team: TeamId, request: CreateSandbox) -> NodeId | None:
+        """Decided before the transaction: a node may have to be asked, and nobody else could write meanwhile. None if it was made
+        already."""
+        async with self._store.reading() as reader:
+            if request.idempotency_key and await reader.get(Idempotency, f"{team}/{request.idempotency_key}"):
+                return None
+            source = await self._find_source(reader, team, request.template)
+        return await self._nodes.place(source.node)
+
+    async def _find_source(self, transaction: Reader, team: TeamId, ref: str) -> Source:
         try:
             return await find_source(transaction, team, ref)
         except TemplateNotFound as missing:

@@ -42,9 +42,9 @@ class Snapshots:
         in. With `take_name_over` an older snapshot of that name loses it. Raises Invalid, SnapshotNameTaken, SandboxNotFound,
         SandboxDead, or what the node raises."""
         check_snapshot_name(name)
-        async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
-            await self._check_free(transaction, team, name, take_over=take_name_over)
+        async with self._store.reading() as reader:
+            record = await find_sandbox(reader, team, ref)
+            await self._check_free(reader, team, name, take_over=take_name_over)
         outcome = await self._flights.ask(Intent(record.id, Action.SNAPSHOT, keep_memory=keep_memory, name=name))
         if outcome.snapshot is None:
             raise SnapshotNotFound(outcome.sandbox.snapshot or record.id)
@@ -117,7 +117,7 @@ class Snapshots:
             if other.id != newest.id:
                 await transaction.put(replace(other, name=None), expect_revision=other.revision)
 
-    async def _check_free(self, transaction: Transaction, team: TeamId, name: str | None, *, take_over: bool) -> None:
+    async def _check_free(self, transaction: Reader, team: TeamId, name: str | None, *, take_over: bool) -> None:
         """A name means one thing: sandboxes are created from snapshots and templates by name."""
         if name is None:
             return

@@ -20,7 +20,7 @@ import anyio
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster, Node, Warmth
 from roost.contracts.guest import Guest
-from roost.contracts.store import Query, Store, Transaction
+from roost.contracts.store import Query, Reader, Store
 from roost.control.builds import Build, Builds
 from roost.control.endings import is_being_cloned
 from roost.control.nodes import Nodes
@@ -191,9 +191,9 @@ class Templates:
 
     async def keep_warm(self) -> None:
         """Every node keeps clones of the templates that lie on it ready."""
-        async with self._store.transaction() as transaction:
-            templates = await transaction.find(Template, Query())
-            entries = [await transaction.get(Snapshot, template.snapshot) for template in templates]
+        async with self._store.reading() as reader:
+            templates = await reader.find(Template, Query())
+            entries = [await reader.get(Snapshot, template.snapshot) for template in templates]
         for id in await self._cluster.nodes():
             here = [entry for entry in entries if entry is not None and entry.node == id]
             wanted = [Warmth(entry.id, self._warm_desktops if entry.has_desktop else self._warm) for entry in here]
@@ -202,9 +202,9 @@ class Templates:
     # How it is done
 
     async def _find_or_build(self, recipe: Recipe, root: Path, on_progress: Progress) -> Template:
-        async with self._store.transaction() as transaction:
-            known = await self._named(transaction, recipe.name)
-            entry = await transaction.get(Snapshot, known.snapshot) if known else None
+        async with self._store.reading() as reader:
+            known = await self._named(reader, recipe.name)
+            entry = await reader.get(Snapshot, known.snapshot) if known else None
         if known and entry and known.digest == recipe.digest:
             report = await self._cluster.node(entry.node).report()
             if entry.id in report.snapshots:
@@ -233,8 +233,8 @@ class Templates:
     async def _clear(self, node: Node, site: Site) -> None:
         await node.kill(KillOrder(site.sandbox, 1))
         await node.delete_snapshot(site.disk)
-        async with self._store.transaction() as transaction:
-            published = await transaction.get(Snapshot, site.snapshot)
+        async with self._store.reading() as reader:
+            published = await reader.get(Snapshot, site.snapshot)
         if published is None:
             await node.delete_snapshot(site.snapshot)
 
@@ -320,7 +320,7 @@ class Templates:
             await transaction.delete(Snapshot, outdated)
         await self._cluster.node(entry.node).delete_snapshot(outdated)
 
-    async def _named(self, transaction: Transaction, name: str) -> Template | None:
+    async def _named(self, transaction: Reader, name: str) -> Template | None:
         found = await transaction.find(Template, Query(equal={"name": name, "team": None}, limit=1))
         return found[0] if found else None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Query, Store, Transaction
+from roost.contracts.store import Query, Reader, Store, Transaction
 from roost.control.endings import is_being_cloned
 from roost.control.flights import Flights
 from roost.control.moves import Birth
@@ -38,12 +38,15 @@ class Undeletes:
         there."""
         found: list[tuple[Sandbox, Snapshot]] = []
 
+        async with self._store.reading() as reader:
+            _, kept = await self._find(reader, team, ref)
+        node = await self._nodes.place(kept.node)
+
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             dead, entry = await self._find(transaction, team, ref)
-            await self._nodes.place(entry.node)
             found.append((dead, entry))
             name = dead.name if await _is_free(transaction, team, dead.name) else None
-            return (Birth(self._draft(dead, entry, name), cold=entry.kind is Kind.DISK, why="undelete"),)
+            return (Birth(replace(self._draft(dead, entry, name), node=node), cold=entry.kind is Kind.DISK, why="undelete"),)
 
         (flight,) = await self._flights.create(prepare)
         sandbox = (await flight.result()).sandbox
@@ -54,7 +57,7 @@ class Undeletes:
         await self._trash.drop(dead.id, f"it lives on in {sandbox.id}")
         return sandbox
 
-    async def _find(self, transaction: Transaction, team: TeamId, ref: str) -> tuple[Sandbox, Snapshot]:
+    async def _find(self, transaction: Reader, team: TeamId, ref: str) -> tuple[Sandbox, Snapshot]:
         dead = await _newest_dead(transaction, team, ref) or await find_sandbox(transaction, team, ref)
         if dead.state in LIVING:
             raise NotDead(dead.id, dead.state)
@@ -88,7 +91,7 @@ class Undeletes:
         )
 
 
-async def _newest_dead(transaction: Transaction, team: TeamId, ref: str) -> Sandbox | None:
+async def _newest_dead(transaction: Reader, team: TeamId, ref: str) -> Sandbox | None:
     """The one of that name that died last and can come back. An id is none of its business."""
     if is_id(ref) or not is_name(ref):
         return None

@@ -8,12 +8,11 @@ import pytest
 from roost.contracts.routes import Route
 from roost.contracts.store import Change
 from roost.control.directory import Directory, RouteTable
-from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
+from roost.domain.errors import SandboxNotFound, Unavailable
 from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox, Size, SleepPolicy
-from roost.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
 RECORD = Sandbox(
@@ -213,32 +212,17 @@ class Waking:
 
 async def test_waking_returns_the_route_with_its_address() -> None:
     table = RouteTable()
-    directory = Directory(table=table, waker=Waking(table, at(State.RUNNING, 1)), clock=ManualClock())
+    directory = Directory(table=table, waker=Waking(table, at(State.RUNNING, 1)))
     route = await directory.wake(RECORD.id, "traffic")
     assert route.address == "198.18.0.2" and directory.locate("i1") == route
 
 
 async def test_waking_what_is_not_there_or_falls_asleep_again() -> None:
     table = RouteTable()
-    clock = ManualClock()
     with pytest.raises(SandboxNotFound):
-        await Directory(table=table, waker=Waking(table, None), clock=clock).wake(RECORD.id, "traffic")
+        await Directory(table=table, waker=Waking(table, None)).wake(RECORD.id, "traffic")
     with pytest.raises(SandboxNotFound):
-        await Directory(table=table, waker=Waking(table, at(State.DEAD, 9)), clock=clock).wake(RECORD.id, "traffic")
+        await Directory(table=table, waker=Waking(table, at(State.DEAD, 9))).wake(RECORD.id, "traffic")
     other = RouteTable()
     with pytest.raises(Unavailable):
-        await Directory(table=other, waker=Waking(other, at(State.PAUSED, 1)), clock=clock).wake(RECORD.id, "traffic")
-
-
-async def test_waking_has_a_deadline() -> None:
-    table, clock = RouteTable(), ManualClock()
-    directory = Directory(table=table, waker=Waking(table, None, never=True), clock=clock, deadline_s=60)
-
-    async def past_it() -> None:
-        await anyio.wait_all_tasks_blocked()
-        clock.advance(60)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(past_it)
-        with pytest.raises(TimedOut, match="60 s"):
-            await directory.wake(RECORD.id, "traffic")
+        await Directory(table=other, waker=Waking(other, at(State.PAUSED, 1))).wake(RECORD.id, "traffic")
