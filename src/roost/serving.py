@@ -73,8 +73,8 @@ async def serve(
             await tasks.start(house.services.keeper.run)
             await tasks.start(_serve_guests, house)
             first, *others = recipes(installation)
-            house.services.templates.expect(*(recipe.name for recipe, _ in others))
-            await house.services.templates.ensure(*first, partial(_on_progress, first[0]))
+            house.services.templates.expect(*(recipe.name for recipe in others))
+            await house.services.templates.ensure(first, partial(_on_progress, first))
             await house.services.templates.keep_warm()
             tasks.start_soon(house.services.templates.ensure_all, others, _on_progress, _on_failure)
             key = await _first_key(house.services.keys, settings.key_file)
@@ -216,9 +216,9 @@ def _read_key(file: Path) -> str:
         ) from error
 
 
-def recipes(installation: Installation) -> list[tuple[Recipe, Path]]:
-    """What the templates are made of, with the root filesystem of each."""
-    return [(_recipe(installation, name), installation.rootfs[name].path) for name in installation.definitions]
+def recipes(installation: Installation) -> list[Recipe]:
+    """What the templates are made of."""
+    return [_recipe(installation, name) for name in installation.definitions]
 
 
 def _recipe(installation: Installation, name: str) -> Recipe:

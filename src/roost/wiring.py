@@ -17,6 +17,7 @@ from roost.api.services import About, Services
 from roost.api.session import SECRET_BYTES, Sessions
 from roost.archive.keys import VolumePaths
 from roost.control.compose import Dependencies, Options, compose
+from roost.domain import ids
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
@@ -28,15 +29,16 @@ from roost.edge.ledger import TrafficLedger
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
-from roost.node.reader import Reader
 from roost.node.service import NodeService
 from roost.node.slots import Slots, SlotSettings
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
+from roost.setup.artefacts import write_atomically
 from roost.setup.installation import Installation
 
 VERSION = version("roost")
-LOCAL_NODE = NodeId("local")
+FIRST_NODE = NodeId("local")
+"""What records of a home of 0.1.0 call their machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """Store, node and control, opened and joined. Sandboxes outlive it."""
     clock = SystemClock()
+    node_id = _node_id(settings)
     store = SqlStore(sqlite_url(settings.db))
     try:
         await store.migrate()
@@ -81,7 +84,13 @@ async def open_house(
             )
             guest = Envd(now=clock.now)
             node = NodeService(
-                id=LOCAL_NODE, containers=containers, guest=guest, now=clock.now, tasks=tasks, crash_point=crash_point
+                id=node_id,
+                containers=containers,
+                guest=guest,
+                now=clock.now,
+                tasks=tasks,
+                crash_point=crash_point,
+                roots={name: root.path for name, root in installation.rootfs.items()},
             )
             await node.open()
             about = About(
@@ -95,7 +104,7 @@ async def open_house(
                 scheme="https" if settings.speaks_tls or settings.public_port else "http",
             )
             try:
-                yield _join(store, node, guest, clock, settings, about)
+                yield _join(store, node, clock, settings, about)
             finally:
                 with anyio.CancelScope(shield=True):
                     if not await node.close():
@@ -113,17 +122,14 @@ async def open_house(
 def _join(
     store: SqlStore,
     node: NodeService,
-    guest: Envd,
     clock: SystemClock,
     settings: Settings,
     about: About,
 ) -> House:
-    cluster = LocalCluster(id=LOCAL_NODE, node=node, reader=Reader(VolumePaths(settings.volume)))
+    cluster = LocalCluster(id=node.id, node=node, snapshots=node.snapshots)
     ledger = TrafficLedger(clock)
     control = compose(
-        Dependencies(
-            store=store, usage=store, cluster=cluster, guest=guest, ledger=ledger, clock=clock, random=random.SystemRandom()
-        ),
+        Dependencies(store=store, usage=store, cluster=cluster, ledger=ledger, clock=clock, random=random.SystemRandom()),
         Options(
             warm=settings.warm_pool,
             warm_desktops=settings.warm_desktops,
@@ -145,6 +151,16 @@ def find_engines(settings: Settings, installation: Installation) -> Mapping[str,
         f"gvisor {name}": GVisor(runsc=binary, version=name, state=settings.run_dir / "runsc")
         for name, binary in binaries.items()
     }
+
+
+def _node_id(settings: Settings) -> NodeId:
+    """What records call this machine: made once, before the first record. To be called before the database is made."""
+    file = settings.home / "node"
+    with suppress(FileNotFoundError):
+        return NodeId(file.read_text().strip())
+    id = FIRST_NODE if settings.db.exists() else ids.new_node_id(random.SystemRandom())
+    write_atomically(file, f"{id}\n", 0o644)
+    return id
 
 
 def _session_secret(file: Path) -> bytes:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,20 +9,20 @@ from roost.domain.node import KillOrder
 from roost.domain.sandbox import Size
 from roost.testing.clock import ManualClock
 from roost.testing.conformance.node import NodeConformance, NodeRig, capture, snapshot_id
-from roost.testing.node import FakeNode
+from roost.testing.node import FakeNode, FakeSnapshots
 
 pytestmark = pytest.mark.anyio
 
 
 class TestFake(NodeConformance):
     @pytest.fixture
-    async def rig(self, tmp_path: Path) -> AsyncIterator[NodeRig]:
+    async def rig(self) -> AsyncIterator[NodeRig]:
         node = FakeNode(clock=ManualClock())
 
         async def end(sandbox: SandboxId) -> None:
             node.end(sandbox)
 
-        rig = NodeRig(node, snapshot_id(100), snapshot_id(101), tmp_path / "root.tar", Size(), end)
+        rig = NodeRig(node, FakeSnapshots(node), snapshot_id(100), snapshot_id(101), "base", Size(), end)
         await node.import_disk(rig.disk, rig.root, "base")
         builder = SandboxId("i" + "8" * 20)
         order = rig.create_order(8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import anyio
 import pytest
@@ -143,7 +142,7 @@ async def test_one_who_takes_over_does_not_wait_for_a_guest_that_is_held_still(r
 
 async def test_a_change_that_was_only_written_is_told_by_the_next_server(ground: Ground) -> None:
     async with serving(ground) as roost:
-        await roost.templates.build(replace(BASE, name="desk", has_desktop=True), Path("desk.tar"))
+        await roost.templates.build(replace(BASE, name="desk", has_desktop=True))
         sandbox = await roost.sandbox(template="desk")
         token = await control(roost, sandbox)
     await dies_at(ground, "before set_driver", lambda roost: roost.drivers.take(token))

@@ -31,13 +31,13 @@ WEB = Recipe(
 
 
 async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) -> None:
-    roost.ground.guest.ran.clear()
+    roost.ground.node.commands.ran.clear()
     said: list[str] = []
-    template = await roost.templates.build(WEB, ROOT, said.append)
-    users, commands = zip(*roost.ground.guest.ran, strict=True)
+    template = await roost.templates.build(WEB, said.append)
+    users, commands = zip(*roost.ground.node.commands.ran, strict=True)
     assert users == ("root", "dev", "dev", "dev")
     assert (commands[0], commands[1], commands[3]) == ("one", "two", "curl -f localhost")
-    assert (roost.ground.guest.limits["one"], roost.ground.guest.limits["two"]) == (600, 5)
+    assert (roost.ground.node.commands.limits["one"], roost.ground.node.commands.limits["two"]) == (600, 5)
     assert "nohup setsid" in commands[2] and commands[2].endswith("&")
     assert said == [
         "importing the root filesystem",
@@ -66,27 +66,27 @@ async def test_the_start_command_survives_any_quoting(roost: Roost, tmp_path: Pa
     work = tmp_path / "it's here"
     work.mkdir()
     recipe = replace(WEB, workdir=str(work), start=Command("""printf '%s' "$PWD" > "where it's" """))
-    await roost.templates.build(recipe, ROOT)
-    command = roost.ground.guest.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
+    await roost.templates.build(recipe)
+    command = roost.ground.node.commands.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
     await anyio.run_process(["/bin/sh", "-c", command])
     assert (work / "where it's").read_text() == str(work)
 
 
 async def test_ready_is_asked_until_it_is(roost: Roost) -> None:
-    roost.ground.guest.answers["curl -f localhost"] = [(7, "refused")] * 3
-    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+    roost.ground.node.commands.answers["curl -f localhost"] = [(7, "refused")] * 3
+    built = Asked(roost, lambda: roost.templates.build(WEB))
 
     async def has_asked() -> bool:
         roost.ground.clock.advance(0.5)
         return built.answer is not None
 
     await roost.ground.until(has_asked)
-    assert roost.ground.guest.ran.count(("dev", "curl -f localhost")) == 4
+    assert roost.ground.node.commands.ran.count(("dev", "curl -f localhost")) == 4
 
 
 async def test_a_template_that_never_gets_ready_fails(roost: Roost) -> None:
-    roost.ground.guest.answers["curl -f localhost"] = [(7, "refused")] * 100
-    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+    roost.ground.node.commands.answers["curl -f localhost"] = [(7, "refused")] * 100
+    built = Asked(roost, lambda: roost.templates.build(WEB))
 
     async def has_failed() -> bool:
         roost.ground.clock.advance(30)
@@ -99,9 +99,9 @@ async def test_a_template_that_never_gets_ready_fails(roost: Roost) -> None:
 
 async def test_a_failing_step_says_which_and_what_and_leaves_the_one_before(roost: Roost) -> None:
     before = await roost.templates.get(TEAM, "base")
-    roost.ground.guest.answers["apt-get install -y git"] = [(100, "E: no network")]
+    roost.ground.node.commands.answers["apt-get install -y git"] = [(100, "E: no network")]
     with pytest.raises(TemplateBuildFailed, match="no network") as failed:
-        await roost.templates.build(replace(BASE, digest="d2"), ROOT)
+        await roost.templates.build(replace(BASE, digest="d2"))
     assert failed.value.facts["exit_code"] == 100
     assert await roost.templates.get(TEAM, "base") == before
     await roost.ground.check_invariants()
@@ -111,22 +111,22 @@ async def test_a_failing_step_says_which_and_what_and_leaves_the_one_before(roos
 async def test_a_node_that_fails_leaves_nothing_behind(roost: Roost, point: str) -> None:
     roost.ground.node.fail(point, EngineFailed(point, "no"))
     with pytest.raises(EngineFailed):
-        await roost.templates.build(WEB, ROOT)
+        await roost.templates.build(WEB)
     with pytest.raises(TemplateNotFound):
         await roost.templates.get(TEAM, "web")
     await roost.ground.check_invariants()
 
 
 async def test_ensure_builds_only_what_changed_or_is_missing(roost: Roost) -> None:
-    ran = roost.ground.guest.ran
+    ran = roost.ground.node.commands.ran
     ran.clear()
-    first = await roost.templates.ensure(BASE, ROOT)
+    first = await roost.templates.ensure(BASE)
     assert ran == [], "it is there and was made from this recipe"
-    second = await roost.templates.ensure(replace(BASE, digest="d2"), ROOT)
+    second = await roost.templates.ensure(replace(BASE, digest="d2"))
     assert ran and second.id == first.id and second.snapshot != first.snapshot
     assert first.snapshot not in roost.ground.node.images, "nobody needs the one before"
     del roost.ground.node.images[second.snapshot]
-    third = await roost.templates.ensure(replace(BASE, digest="d2"), ROOT)
+    third = await roost.templates.ensure(replace(BASE, digest="d2"))
     assert third.snapshot in roost.ground.node.images
     await roost.ground.check_invariants()
 
@@ -134,7 +134,7 @@ async def test_ensure_builds_only_what_changed_or_is_missing(roost: Roost) -> No
 async def test_the_keeper_leaves_a_building_site_alone(roost: Roost) -> None:
     node = roost.ground.node
     gate = node.gate("snapshot")
-    built = Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+    built = Asked(roost, lambda: roost.templates.build(WEB))
     await gate.reached.wait()
     orders = len(node.orders)
     roost.ground.clock.advance(601)
@@ -149,7 +149,7 @@ async def test_the_keeper_leaves_a_building_site_alone(roost: Roost) -> None:
 async def test_a_server_that_stops_while_building_clears_the_site(ground: Ground) -> None:
     async with serving(ground) as roost:
         gate = ground.node.gate("snapshot")
-        Asked(roost, lambda: roost.templates.build(WEB, ROOT))
+        Asked(roost, lambda: roost.templates.build(WEB))
         await gate.reached.wait()
     await ground.check_invariants()
 
@@ -162,7 +162,7 @@ async def test_who_asks_for_a_template_that_is_being_made_is_told_when_to_come_b
     with pytest.raises(TemplateNotReady, match="waiting for its turn"):
         await roost.sandboxes.create(ME, request)
     gate = roost.ground.node.gate("snapshot")
-    made = Asked(roost, lambda: roost.templates.ensure(WEB, ROOT))
+    made = Asked(roost, lambda: roost.templates.ensure(WEB))
     await gate.reached.wait()
     roost.ground.clock.advance(20)
     with pytest.raises(TemplateNotReady, match="taking the snapshot") as told:
@@ -174,9 +174,9 @@ async def test_who_asks_for_a_template_that_is_being_made_is_told_when_to_come_b
 
 
 async def test_the_one_before_serves_while_the_next_is_made(roost: Roost) -> None:
-    await roost.templates.ensure(WEB, ROOT)
+    await roost.templates.ensure(WEB)
     gate = roost.ground.node.gate("snapshot")
-    made = Asked(roost, lambda: roost.templates.ensure(replace(WEB, digest="w2"), ROOT))
+    made = Asked(roost, lambda: roost.templates.ensure(replace(WEB, digest="w2")))
     await gate.reached.wait()
     assert (await roost.sandboxes.create(ME, CreateSandbox(template="web"))).template == "web"
     gate.open()
@@ -184,13 +184,13 @@ async def test_the_one_before_serves_while_the_next_is_made(roost: Roost) -> Non
 
 
 async def test_a_template_that_could_not_be_made_says_why_and_is_tried_again(roost: Roost) -> None:
-    roost.ground.guest.answers["one"] = [(7, "no such package")]
+    roost.ground.node.commands.answers["one"] = [(7, "no such package")]
     failures: list[tuple[str, str, float]] = []
     other = replace(WEB, name="other")
     made = Asked(
         roost,
         lambda: roost.templates.ensure_all(
-            [(WEB, ROOT), (other, ROOT)],
+            [WEB, other],
             lambda *_: None,
             lambda recipe, why, wait_s: failures.append((recipe.name, why.code, wait_s)),
         ),
@@ -216,11 +216,9 @@ async def test_a_template_that_could_not_be_made_says_why_and_is_tried_again(roo
 
 
 async def test_a_template_that_cannot_be_made_is_tried_ever_more_seldom(roost: Roost) -> None:
-    roost.ground.guest.answers["one"] = [(7, "no such package")] * 12
+    roost.ground.node.commands.answers["one"] = [(7, "no such package")] * 12
     waits: list[float] = []
-    made = Asked(
-        roost, lambda: roost.templates.ensure_all([(WEB, ROOT)], lambda *_: None, lambda _, __, wait: waits.append(wait))
-    )
+    made = Asked(roost, lambda: roost.templates.ensure_all([WEB], lambda *_: None, lambda _, __, wait: waits.append(wait)))
 
     async def is_made() -> bool:
         if waits:
@@ -233,7 +231,7 @@ async def test_a_template_that_cannot_be_made_is_tried_ever_more_seldom(roost: R
 
 
 async def test_a_desktop_stays_one_through_snapshot_and_fork_and_is_kept_warm_less(roost: Roost) -> None:
-    await roost.templates.ensure(replace(WEB, has_desktop=True), ROOT)
+    await roost.templates.ensure(replace(WEB, has_desktop=True))
     template = await roost.templates.get(TEAM, "web")
     base = await roost.templates.get(TEAM, "base")
     assert template.has_desktop and not base.has_desktop

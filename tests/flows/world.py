@@ -10,7 +10,6 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -24,16 +23,15 @@ from roost.control.sandboxes import CreateSandbox
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, LinkId, SandboxId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
-from roost.domain.node import Identity
-from roost.domain.sandbox import Driver, Sandbox, Size
+from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, Principal
 from roost.domain.template import Command, Recipe
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
 from roost.testing.clock import ManualClock
-from roost.testing.faults import CrashPoint, FrailNode, FrailStore, ServerDied
-from roost.testing.node import FakeCluster, FakeGuest, FakeNode
+from roost.testing.faults import CrashPoint, FrailNode, FrailSnapshots, FrailStore, ServerDied
+from roost.testing.node import FakeCluster, FakeGuest, FakeNode, FakeSnapshots
 from roost.testing.store import MemoryStore
 
 TEAM = DEFAULT_TEAM
@@ -48,30 +46,6 @@ BASE = Recipe(
 )
 PATIENCE_S = 180.0
 """A test that waits for what never comes fails, rather than hang."""
-
-
-class ScriptedGuest:
-    """An agent that answers commands with what it was told to; success unless told otherwise."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, str]] = []
-        self.answers: dict[str, list[tuple[int, str]]] = {}
-        self.limits: dict[str, float] = {}  # by command: how long it might have taken
-
-    async def ready(self, address: str, timeout_s: float) -> None: ...
-    async def init(self, address: str, identity: Identity) -> None: ...
-    async def before_checkpoint(self, address: str) -> None: ...
-
-    async def flush(self, address: str) -> None: ...
-    async def after_restore(self, address: str, identity: Identity) -> None: ...
-    async def set_driver(self, address: str, driver: Driver | None) -> None: ...
-    async def trust(self, address: str, certificates: str) -> None: ...
-
-    async def run(self, address: str, command: str, *, user: str, timeout_s: float) -> tuple[int, str]:
-        self.ran.append((user, command))
-        self.limits[command] = timeout_s
-        scripted = self.answers.get(command)
-        return scripted.pop(0) if scripted else (0, "")
 
 
 class ScriptedLedger:
@@ -96,7 +70,6 @@ class Ground:
     store: MemoryStore | SqlStore
     clock: ManualClock = field(default_factory=ManualClock)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
-    guest: ScriptedGuest = field(default_factory=ScriptedGuest)
     ledger: ScriptedLedger = field(default_factory=ScriptedLedger)
     node: FakeNode = field(init=False)
 
@@ -186,7 +159,7 @@ class Roost(Control):
         await self.flights.drain()
 
     async def build_base(self) -> None:
-        await self.templates.build(BASE, Path("base.tar"))
+        await self.templates.build(BASE)
 
 
 def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
@@ -195,8 +168,11 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
         Dependencies(
             store=FrailStore(ground.store, point),
             usage=ground.store,
-            cluster=FakeCluster(FrailNode(ground.node, point), ids=[ground.node.id], readable=[ground.node]),
-            guest=ground.guest,
+            cluster=FakeCluster(
+                FrailNode(ground.node, point),
+                ids=[ground.node.id],
+                snapshots=[FrailSnapshots(FakeSnapshots(ground.node), point)],
+            ),
             ledger=ground.ledger,
             clock=ground.clock,
             random=ground.chance,

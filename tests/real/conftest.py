@@ -70,8 +70,8 @@ def ground(home: Path, cache: Path, engine: Engine, interpreter: Interpreter) ->
     if rootfs is None:
         pytest.fail(f"{cache} holds no root filesystem of base. Run `make setup` or `make test`.", pytrace=False)
     agent = ensure_agent(home, interpreter, Commands())
-    ground = Ground(home, engine, Agent(agent.version, agent.path, agent.argv, agent.env))
-    anyio.run(ground.build, rootfs.path)
+    ground = Ground(home, engine, Agent(agent.version, agent.path, agent.argv, agent.env), rootfs.path)
+    anyio.run(ground.build)
     return ground
 
 

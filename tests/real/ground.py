@@ -37,6 +37,7 @@ class Ground:
     home: Path
     engine: Engine
     agent: Agent
+    root: Path  # archive of the root filesystem `base`
 
     @property
     def instance(self) -> str:
@@ -71,7 +72,7 @@ class Ground:
             )
             node = NodeService(
                 id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,
-                tasks=tasks,                parked_limit=parked_limit,
+                tasks=tasks, parked_limit=parked_limit, roots={"base": self.root},
             )  # fmt: skip
             await node.open()
             try:
@@ -88,9 +89,9 @@ class Ground:
                         meter.remove_cgroup(f"/roost-{self.instance}")
                 tasks.cancel_scope.cancel()
 
-    async def build(self, rootfs: Path) -> None:
+    async def build(self) -> None:
         async with self.opened() as node:
-            await node.import_disk(BASE, rootfs, "base")
+            await node.snapshots.import_disk(BASE, "base", "base")
             builder = create_order(cold=True, source=BASE)
             await node.create(builder)
             await node.snapshot(CaptureOrder(builder.sandbox, 1, TEMPLATE, BASE, "base"))

@@ -13,8 +13,6 @@ import pytest
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.node import KillOrder
 from roost.domain.reconcile import EVERY_INCARNATION
-from roost.setup.definitions import find_definition
-from roost.setup.rootfs import find_rootfs, host_cas
 from roost.testing.conformance.node import NodeConformance, NodeRig
 from tests.real.ground import BASE, SIZE, TEMPLATE, Ground
 
@@ -23,9 +21,7 @@ pytestmark = pytest.mark.anyio
 
 class TestNodeService(NodeConformance):
     @pytest.fixture
-    async def rig(self, ground: Ground, cache: Path) -> AsyncIterator[NodeRig]:
-        rootfs = find_rootfs(find_definition("base"), host_cas(), cache)
-        assert rootfs is not None
+    async def rig(self, ground: Ground) -> AsyncIterator[NodeRig]:
         state = Path(f"/run/roost/{ground.instance}/runsc")
 
         async def end(sandbox: SandboxId) -> None:
@@ -33,9 +29,9 @@ class TestNodeService(NodeConformance):
             os.kill(json.loads(file.read_text())["sandbox"]["pid"], signal.SIGKILL)
 
         async with ground.opened() as node:
-            yield NodeRig(node, TEMPLATE, BASE, rootfs.path, SIZE, end)
-            await node.keep_warm([])
+            yield NodeRig(node, node.snapshots, TEMPLATE, BASE, "base", SIZE, end)
+            await node.snapshots.keep_warm([])
             for home in list(ground.volume.sandboxes.iterdir()):
                 await node.kill(KillOrder(SandboxId(home.name), EVERY_INCARNATION))
             for snapshot in (await node.report()).snapshots - {TEMPLATE, BASE}:
-                await node.delete_snapshot(SnapshotId(snapshot))
+                await node.snapshots.delete_snapshot(SnapshotId(snapshot))

@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from roost.archive import manifest as manifests
-from roost.contracts.cluster import Warmth
+from roost.contracts.snapshots import WarmTarget
 from roost.domain.errors import GuestUnreachable, SandboxLost, SnapshotHasNoMemory
 from roost.domain.node import CreateOrder, Identity, KillOrder, Placed
 from roost.drivers.guest.envd import Envd
@@ -40,7 +40,7 @@ def kill_sentry(ground: Ground, container: str) -> None:
 
 async def until_lost(node: NodeService) -> None:
     with anyio.fail_after(30):
-        await anext(aiter(node.departures()))
+        await anext(aiter(node.watch()))
 
 
 async def test_a_sleeper_whose_resume_failed_can_be_laid_down_and_killed_again(node: NodeService, ground: Ground) -> None:
@@ -59,15 +59,15 @@ async def test_a_sleeper_whose_resume_failed_can_be_laid_down_and_killed_again(n
 async def test_a_create_repeated_after_its_process_died_takes_a_warm_one(node: NodeService, ground: Ground) -> None:
     order = create_order()
     await node.create(order)
-    await node.keep_warm([Warmth(TEMPLATE, 1)])
+    await node.snapshots.keep_warm([WarmTarget(TEMPLATE, 1)])
     with anyio.fail_after(60):
         while not (await node.report()).warm:  # noqa: ASYNC110
             await anyio.sleep(0.01)  # the pool tells nobody when it is full
     kill_sentry(ground, f"{order.sandbox}-1")
     await until_lost(node)
     again = await node.create(order)
-    await node.keep_warm([])
-    assert await run(again.address, "hostname") == order.sandbox
+    await node.snapshots.keep_warm([])
+    assert await run(again.endpoint, "hostname") == order.sandbox
 
 
 async def test_a_disk_that_is_gone_is_not_replaced_by_an_older_one(node: NodeService) -> None:
@@ -122,7 +122,7 @@ async def test_a_source_that_cannot_be_woken_sleeps_on_at_its_snapshot(ground: G
         assert (await node.report()).present == ()
         guest.deaf = False
         placed = await node.resume(resume_order(order, capture.snapshot, 3))
-        assert await run(placed.address, "echo awake") == "awake"
+        assert await run(placed.endpoint, "echo awake") == "awake"
 
 
 async def test_orders_that_wait_for_a_kill_still_run_one_by_one(node: NodeService) -> None:
@@ -151,7 +151,7 @@ async def test_a_pause_that_is_cancelled_at_any_moment_is_undone_or_done(node: N
         else:
             assert not ground.volume.snapshot(capture.snapshot).home.exists()
         with anyio.fail_after(60):
-            assert await run(placed.address, "echo alive") == "alive"
+            assert await run(placed.endpoint, "echo alive") == "alive"
 
 
 async def test_only_so_many_sleepers_keep_their_slot(ground: Ground) -> None:
@@ -168,7 +168,7 @@ async def test_only_so_many_sleepers_keep_their_slot(ground: Ground) -> None:
         assert ground.volume.sandbox(orders[1].sandbox).home.exists()
         for order, capture in zip(orders, captures, strict=True):
             placed = await node.resume(resume_order(order, capture.snapshot, 2))
-            assert await run(placed.address, "echo awake") == "awake"
+            assert await run(placed.endpoint, "echo awake") == "awake"
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -202,21 +202,21 @@ async def _bury(node: NodeService, lost: CreateOrder, others: list[Placed]) -> N
     """The others notice nothing of it."""
     await node.kill(KillOrder(lost.sandbox, 1))
     for each in others:
-        assert await run(each.address, "echo reachable") == "reachable"
+        assert await run(each.endpoint, "echo reachable") == "reachable"
 
 
 async def test_a_disk_whose_journal_is_spoilt_survives(ground: Ground) -> None:
     order = create_order()
     async with ground.opened(leave_running=True) as node:
         placed = await node.create(order)
-        await run(placed.address, "echo left > /root/mark; sync")
+        await run(placed.endpoint, "echo left > /root/mark; sync")
         kill_sentry(ground, f"{order.sandbox}-1")
         await until_lost(node)
     ground.volume.sandbox(order.sandbox).journal.write_bytes(b"")
     async with ground.opened() as node:
         assert (await node.report()).surviving_disks == {order.sandbox}
         again = await node.create(replace(order, incarnation=2, cold=True, in_place=True))
-        assert await run(again.address, "cat /root/mark") == "left"
+        assert await run(again.endpoint, "cat /root/mark") == "left"
 
 
 async def test_one_that_is_adopted_keeps_the_size_it_was_given(ground: Ground) -> None:
@@ -243,5 +243,5 @@ async def test_what_a_dead_server_froze_or_was_about_to_freeze_runs_on(ground: G
         await ground.runtime().freeze(journal.container)
     async with ground.opened() as node:
         with anyio.fail_after(60):
-            assert await run(placed.address, "echo alive") == "alive"
-        assert (await node.create(order)).address == placed.address
+            assert await run(placed.endpoint, "echo alive") == "alive"
+        assert (await node.create(order)).endpoint == placed.endpoint

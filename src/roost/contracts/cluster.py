@@ -1,14 +1,13 @@
-"""Nodes, as control sees them. `local` runs the one node in this process."""
+"""Nodes, as control sees them: they take orders and answer questions, wherever they are. No path and no address of a guest's
+crosses this line. `local` runs the one node in this process."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Protocol
 
-from roost.contracts.reading import SnapshotReader
-from roost.domain.ids import NodeId, SnapshotId
+from roost.contracts.snapshots import NodeSnapshots
+from roost.domain.ids import NodeId
 from roost.domain.node import (
     Captured,
     CaptureOrder,
@@ -19,16 +18,10 @@ from roost.domain.node import (
     KillOrder,
     NodeReport,
     Placed,
+    Ran,
     ResumeOrder,
+    RunOrder,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Warmth:
-    """How many clones of a snapshot to keep restored and frozen."""
-
-    snapshot: SnapshotId
-    count: int
 
 
 class Node(Protocol):
@@ -74,24 +67,16 @@ class Node(Protocol):
         Raises GuestUnreachable."""
         ...
 
-    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
-        """A disk snapshot made of a root filesystem archive (tar), to boot from cold. May be called twice."""
-        ...
-
-    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
-        """Manifest first, then images and subvolume are gone. May be called twice."""
+    async def run(self, order: RunOrder) -> Ran:
+        """The command ran inside to its end, or to its time limit. Raises GuestUnreachable, SandboxLost."""
         ...
 
     async def report(self) -> NodeReport:
         """What is there now, found by looking, not from memory of orders, with meter readings. Cheap: no process is spawned."""
         ...
 
-    def departures(self) -> AsyncIterator[Departure]:
-        """Processes that ended unasked, as they end. One reader."""
-        ...
-
-    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
-        """From now on so many clones of each are kept ready; others are let go. Returns at once."""
+    def watch(self) -> AsyncIterator[Departure]:
+        """What happens there unasked, as it happens: processes that ended. One reader."""
         ...
 
 
@@ -104,6 +89,6 @@ class Cluster(Protocol):
         """Raises NotFound for a node that never was."""
         ...
 
-    def reader(self, id: NodeId) -> SnapshotReader:
-        """Who looks into the snapshots on that node. Raises NotFound."""
+    def snapshots(self, id: NodeId) -> NodeSnapshots:
+        """The snapshots that lie on that node. Raises NotFound."""
         ...

@@ -201,7 +201,7 @@ class FollowDepartures(Quiet):
         return None
 
     async def _follow(self, node: NodeId) -> None:
-        async for departure in self._cluster.node(node).departures():
+        async for departure in self._cluster.node(node).watch():
             self._tasks.spawn(self._record, departure)
 
     async def _record(self, departure: Departure) -> None:

@@ -105,7 +105,7 @@ class Collector:
                     dropped.append(entry)
         for entry in dropped:
             log.info("dropping a snapshot that nothing needs", snapshot=entry.id, purpose=entry.purpose.value)
-            await self._cluster.node(entry.node).delete_snapshot(entry.id)
+            await self._cluster.snapshots(entry.node).delete_snapshot(entry.id)
 
     async def _is_needed(self, transaction: Transaction, entry: Snapshot) -> bool:
         match entry.purpose:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
-from roost.contracts.guest import Guest
 from roost.contracts.ledger import Ledger
 from roost.contracts.store import Store
 from roost.contracts.usage import UsageLog
@@ -63,7 +62,6 @@ class Dependencies:
     store: Store
     usage: UsageLog
     cluster: Cluster
-    guest: Guest
     ledger: Ledger
     clock: Clock
     random: ids.Random
@@ -121,7 +119,6 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
     templates = Templates(
         store=store,
         cluster=cluster,
-        guest=on.guest,
         clock=clock,
         random=random,
         nodes=nodes,

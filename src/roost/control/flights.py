@@ -319,7 +319,7 @@ class Flights:
             if leftovers.kill is not None:
                 await node.kill(leftovers.kill)
             for snapshot in leftovers.snapshots:
-                await node.delete_snapshot(snapshot)
+                await self._cluster.snapshots(node_id).delete_snapshot(snapshot)
         except Exception as error:
             log.warning("leftovers stay for the keeper to sweep", node=node_id, error=str(error))
 

@@ -103,7 +103,7 @@ class Forks:
                 return
             await transaction.delete(Snapshot, entry.id)
         try:
-            await self._cluster.node(snapshot.node).delete_snapshot(snapshot.id)
+            await self._cluster.snapshots(snapshot.node).delete_snapshot(snapshot.id)
         except RoostError as error:
             log.warning("images stay for the keeper to drop", snapshot=snapshot.id, error=str(error))
 

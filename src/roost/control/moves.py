@@ -200,7 +200,7 @@ class Moves:
                 entry = await transaction.put(snapshot_record(record, operation, result), expect_revision=None)
             finished = self._finished(record, operation, now)
             if isinstance(result, Placed):
-                finished = replace(finished, endpoint=result.address)
+                finished = replace(finished, endpoint=result.endpoint)
             if operation.action is Action.KILL and (kept := await keep_trash(transaction, operation)):
                 finished = replace(finished, trash=kept.id, undelete_until=now + self.limits.trash_s)
             ended = await transaction.put(finished, expect_revision=record.revision)

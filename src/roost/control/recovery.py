@@ -59,7 +59,7 @@ class Recovery:
 
     async def _place(self, living: list[Sandbox], reports: list[NodeReport]) -> None:
         """Records say where their process answers: also those of a Roost that did not write it down."""
-        found = {(each.sandbox, each.incarnation): each.address for report in reports for each in report.present if each.alive}
+        found = {(each.sandbox, each.incarnation): each.endpoint for report in reports for each in report.present if each.alive}
         for record in living:
             endpoint = found.get((SandboxId(record.id), record.incarnation))
             if endpoint is not None and endpoint != record.endpoint:

@@ -82,7 +82,7 @@ class Repairs:
             case DropSnapshot(snapshot):
                 if await self._is_stray(snapshot):
                     log.info("dropping a snapshot that nothing names", snapshot=snapshot)
-                    await self._cluster.node(node).delete_snapshot(snapshot)
+                    await self._cluster.snapshots(node).delete_snapshot(snapshot)
             case _:
                 assert_never(repair)
 

@@ -77,12 +77,12 @@ class Snapshots:
     async def files(self, team: TeamId, ref: str, path: str) -> Listing:
         """What a directory of it holds. Raises SnapshotNotFound, NotFound, Invalid."""
         snapshot = await self.get(team, ref)
-        return await self._cluster.reader(snapshot.node).list_files(snapshot.id, path)
+        return await self._cluster.snapshots(snapshot.node).list_files(snapshot.id, path)
 
     async def file(self, team: TeamId, ref: str, path: str) -> bytes:
         """A file of it, unless it is too large to be handed over whole. Raises SnapshotNotFound, NotFound, Invalid."""
         snapshot = await self.get(team, ref)
-        return await self._cluster.reader(snapshot.node).read_file(snapshot.id, path, LARGEST_FILE_BYTES)
+        return await self._cluster.snapshots(snapshot.node).read_file(snapshot.id, path, LARGEST_FILE_BYTES)
 
     async def delete(self, team: TeamId, ref: str) -> None:
         """Gone afterwards. Sandboxes made from it do not need it. Raises SnapshotNotFound, SnapshotInUse."""
@@ -95,7 +95,7 @@ class Snapshots:
             event = Event(EventKind.SNAPSHOT_DELETED, team, self._clock.now(), snapshot.sandbox, facts)
             await transaction.append(event)
         try:
-            await self._cluster.node(snapshot.node).delete_snapshot(snapshot.id)
+            await self._cluster.snapshots(snapshot.node).delete_snapshot(snapshot.id)
         except RoostError as error:  # its entry is gone, so the keeper finds the images and drops them
             log.warning("images stay for the keeper to drop", snapshot=snapshot.id, error=str(error))
 

@@ -13,13 +13,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import anyio
 
 from roost.contracts.clock import Clock
-from roost.contracts.cluster import Cluster, Node, Warmth
-from roost.contracts.guest import Guest
+from roost.contracts.cluster import Cluster
+from roost.contracts.snapshots import WarmTarget
 from roost.contracts.store import Query, Reader, Store
 from roost.control.builds import Build, Builds
 from roost.control.endings import is_being_cloned
@@ -30,7 +29,7 @@ from roost.domain.errors import RoostError, TemplateBuildFailed
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import LIVING
-from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, KillOrder
+from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, KillOrder, RunOrder
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.team import DEFAULT_TEAM
@@ -69,7 +68,6 @@ class Templates:
         *,
         store: Store,
         cluster: Cluster,
-        guest: Guest,
         clock: Clock,
         random: ids.Random,
         nodes: Nodes,
@@ -79,7 +77,6 @@ class Templates:
     ) -> None:
         self._store = store
         self._cluster = cluster
-        self._guest = guest
         self._clock = clock
         self._random = random
         self._nodes = nodes
@@ -128,7 +125,7 @@ class Templates:
         for name in names:
             self._builds.begin(name)
 
-    async def ensure(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
+    async def ensure(self, recipe: Recipe, on_progress: Progress = lambda _: None) -> Template:
         """The template is there and was built from this recipe: builds it if not, or if its snapshot is gone from the node.
         Raises what `build` raises."""
 
@@ -137,25 +134,23 @@ class Templates:
             on_progress(step)
 
         self._builds.begin(recipe.name)
-        made = await self._find_or_build(recipe, root, tell)
+        made = await self._find_or_build(recipe, tell)
         self._builds.finish(recipe.name)
         return made
 
-    async def ensure_all(
-        self, wanted: Sequence[tuple[Recipe, Path]], on_progress: Callable[[Recipe, str], None], on_failure: Failed
-    ) -> None:
+    async def ensure_all(self, wanted: Sequence[Recipe], on_progress: Callable[[Recipe, str], None], on_failure: Failed) -> None:
         """One after the other. Those that cannot be made keep nobody from the rest and are tried again, for as long as it takes:
         what a step fetches may be there later. Who asks for one meanwhile is told why it is not there."""
         wait_s = FIRST_WAIT_S
         while True:
-            left: list[tuple[Recipe, Path]] = []
+            left: list[Recipe] = []
             again_at = 0.0
-            for recipe, root in wanted:
+            for recipe in wanted:
                 try:
-                    await self.ensure(recipe, root, partial(on_progress, recipe))
+                    await self.ensure(recipe, partial(on_progress, recipe))
                 except RoostError as error:
                     again_at = again_at or self._clock.now() + wait_s
-                    left.append((recipe, root))
+                    left.append(recipe)
                     on_failure(recipe, error, wait_s)
                     await self._tell_of_failure(recipe, error, again_at)
             if not left:
@@ -163,24 +158,24 @@ class Templates:
             await self._clock.sleep_until(again_at)
             wanted, wait_s = left, min(2 * wait_s, LONGEST_WAIT_S)
 
-    async def build(self, recipe: Recipe, root: Path, on_progress: Progress = lambda _: None) -> Template:
+    async def build(self, recipe: Recipe, on_progress: Progress = lambda _: None) -> Template:
         """Builds it anew; sandboxes made from the one before are not touched. Raises TemplateBuildFailed, or what node and guest
         raise: then nothing of it is left and the one before stays."""
         async with self._construction() as site:
             node = self._cluster.node(site.node)
             on_progress("importing the root filesystem")
-            await node.import_disk(site.disk, root, recipe.name)
+            await self._cluster.snapshots(site.node).import_disk(site.disk, recipe.root or recipe.name, recipe.name)
             on_progress("booting")
-            placed = await node.create(_builder_order(site, recipe))
+            await node.create(_builder_order(site, recipe))
             for step in recipe.run:
                 on_progress(step.command)
-                await self._run(recipe, placed.address, step)
+                await self._run(recipe, site, step)
             if recipe.start:
                 on_progress(f"starting {recipe.start.command}")
-                await self._run(recipe, placed.address, _in_background(recipe.start, recipe.workdir))
+                await self._run(recipe, site, _in_background(recipe.start, recipe.workdir))
             if recipe.ready:
                 on_progress("waiting until it is ready")
-                await self._wait_until_ready(recipe, recipe.ready, placed.address)
+                await self._wait_until_ready(recipe, recipe.ready, site)
             on_progress("taking the snapshot")
             order = CaptureOrder(site.sandbox, 1, site.snapshot, parent=site.disk, template=recipe.name)
             template, outdated = await self._publish(recipe, site, await node.snapshot(order))
@@ -196,12 +191,12 @@ class Templates:
             entries = [await reader.get(Snapshot, template.snapshot) for template in templates]
         for id in await self._cluster.nodes():
             here = [entry for entry in entries if entry is not None and entry.node == id]
-            wanted = [Warmth(entry.id, self._warm_desktops if entry.has_desktop else self._warm) for entry in here]
-            await self._cluster.node(id).keep_warm(wanted)
+            wanted = [WarmTarget(entry.id, self._warm_desktops if entry.has_desktop else self._warm) for entry in here]
+            await self._cluster.snapshots(id).keep_warm(wanted)
 
     # How it is done
 
-    async def _find_or_build(self, recipe: Recipe, root: Path, on_progress: Progress) -> Template:
+    async def _find_or_build(self, recipe: Recipe, on_progress: Progress) -> Template:
         async with self._store.reading() as reader:
             known = await self._named(reader, recipe.name)
             entry = await reader.get(Snapshot, known.snapshot) if known else None
@@ -209,7 +204,7 @@ class Templates:
             report = await self._cluster.node(entry.node).report()
             if entry.id in report.snapshots:
                 return await self._retold(known, recipe)
-        return await self.build(recipe, root, on_progress)
+        return await self.build(recipe, on_progress)
 
     @asynccontextmanager
     async def _construction(self) -> AsyncIterator[Site]:
@@ -227,32 +222,32 @@ class Templates:
             yield site
         finally:
             with anyio.CancelScope(shield=True):
-                await self._clear(self._cluster.node(site.node), site)
+                await self._clear(site)
             self._sites.discard(site)
 
-    async def _clear(self, node: Node, site: Site) -> None:
-        await node.kill(KillOrder(site.sandbox, 1))
-        await node.delete_snapshot(site.disk)
+    async def _clear(self, site: Site) -> None:
+        snapshots = self._cluster.snapshots(site.node)
+        await self._cluster.node(site.node).kill(KillOrder(site.sandbox, 1))
+        await snapshots.delete_snapshot(site.disk)
         async with self._store.reading() as reader:
             published = await reader.get(Snapshot, site.snapshot)
         if published is None:
-            await node.delete_snapshot(site.snapshot)
+            await snapshots.delete_snapshot(site.snapshot)
 
-    async def _run(self, recipe: Recipe, address: str, step: Command) -> None:
-        code, output = await self._guest.run(address, step.command, user=step.user, timeout_s=step.timeout_s)
-        if code != 0:
-            raise TemplateBuildFailed(recipe.name, step.command, code, output)
+    async def _run(self, recipe: Recipe, site: Site, step: Command) -> None:
+        ran = await self._cluster.node(site.node).run(RunOrder(site.sandbox, 1, step.command, step.user, step.timeout_s))
+        if ran.exit_code != 0:
+            raise TemplateBuildFailed(recipe.name, step.command, ran.exit_code, ran.output)
 
-    async def _wait_until_ready(self, recipe: Recipe, check: Command, address: str) -> None:
+    async def _wait_until_ready(self, recipe: Recipe, check: Command, site: Site) -> None:
         deadline_at = self._clock.now() + check.timeout_s
         while True:
-            code, output = await self._guest.run(
-                address, check.command, user=check.user, timeout_s=min(READY_CHECK_TIMEOUT_S, check.timeout_s)
-            )
-            if code == 0:
+            order = RunOrder(site.sandbox, 1, check.command, check.user, min(READY_CHECK_TIMEOUT_S, check.timeout_s))
+            ran = await self._cluster.node(site.node).run(order)
+            if ran.exit_code == 0:
                 return
             if self._clock.now() >= deadline_at:
-                raise TemplateBuildFailed(recipe.name, check.command, code, output)
+                raise TemplateBuildFailed(recipe.name, check.command, ran.exit_code, ran.output)
             await self._clock.sleep_until(self._clock.now() + READY_EVERY_S)
 
     async def _publish(self, recipe: Recipe, site: Site, captured: Captured) -> tuple[Template, SnapshotId | None]:
@@ -318,7 +313,7 @@ class Templates:
             if entry is None or await is_being_cloned(transaction, outdated):
                 return
             await transaction.delete(Snapshot, outdated)
-        await self._cluster.node(entry.node).delete_snapshot(outdated)
+        await self._cluster.snapshots(entry.node).delete_snapshot(outdated)
 
     async def _named(self, transaction: Reader, name: str) -> Template | None:
         found = await transaction.find(Template, Query(equal={"name": name, "team": None}, limit=1))

@@ -88,7 +88,7 @@ class Trash:
             return
         log.info("dropping what a dead sandbox left", snapshot=entry.id, sandbox=entry.sandbox, why=why)
         try:
-            await self._cluster.node(entry.node).delete_snapshot(entry.id)
+            await self._cluster.snapshots(entry.node).delete_snapshot(entry.id)
         except RoostError as error:
             log.warning("images stay for the keeper to drop", snapshot=entry.id, error=str(error))
 

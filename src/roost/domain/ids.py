@@ -46,6 +46,10 @@ def new_template_id(random: Random) -> TemplateId:
     return TemplateId(_new("t", random))
 
 
+def new_node_id(random: Random) -> NodeId:
+    return NodeId(_new("n", random))
+
+
 def new_key_id(random: Random) -> KeyId:
     return KeyId(_new("k", random))
 

@@ -88,10 +88,29 @@ class KillOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A process stands behind the sandbox and answers at `address`."""
+class RunOrder:
+    """Run a shell command inside a sandbox, to its end."""
 
-    address: str
+    sandbox: SandboxId
+    incarnation: int
+    command: str
+    user: str = "root"
+    timeout_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended. A code that is not 0 is a result, not an error."""
+
+    exit_code: int
+    output: str  # bounded: the tail is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A process stands behind the sandbox and answers at `endpoint`: in words of the node, which only its own edge reads."""
+
+    endpoint: str
     cold: bool  # booted from disk: nothing that was in memory is there
     lost: tuple[str, ...] = ()  # commands that ran in the memory that was left out
 
@@ -125,7 +144,7 @@ class Presence:
 
     sandbox: SandboxId
     incarnation: int
-    address: str
+    endpoint: str
     alive: bool
     usage: Usage | None = None
 

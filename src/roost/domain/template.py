@@ -35,6 +35,7 @@ class Recipe:
     ready: Command | None = None  # repeated until it succeeds
     has_desktop: bool = False
     packages: tuple[str, ...] = ()  # what was installed, beside what those need
+    root: str = ""  # the root filesystem it boots from, if it is not its own
 
 
 @dataclass(frozen=True, slots=True)

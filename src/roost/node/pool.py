@@ -16,7 +16,7 @@ import structlog
 from anyio import to_thread
 
 from roost.archive.keys import ContainerPaths
-from roost.contracts.cluster import Warmth
+from roost.contracts.snapshots import WarmTarget
 from roost.domain.errors import RoostError
 from roost.domain.ids import SnapshotId
 from roost.domain.sandbox import Size
@@ -47,7 +47,7 @@ class Pool:
         self._scope = anyio.CancelScope()
         self._stopped = anyio.Event()
 
-    def want(self, wanted: Sequence[Warmth]) -> None:
+    def want(self, wanted: Sequence[WarmTarget]) -> None:
         self._wanted = {warmth.snapshot: warmth.count for warmth in wanted if warmth.count > 0}
         self._changed.set()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -19,10 +19,9 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from roost.archive.keys import ContainerPaths
-from roost.contracts.cluster import Warmth
 from roost.contracts.guest import Guest
 from roost.domain.errors import GuestUnreachable, NodeFull, RoostError, SandboxLost
-from roost.domain.ids import NodeId, SandboxId, SnapshotId
+from roost.domain.ids import NodeId, SandboxId
 from roost.domain.node import (
     Captured,
     CaptureOrder,
@@ -33,21 +32,23 @@ from roost.domain.node import (
     KillOrder,
     NodeReport,
     Placed,
+    Ran,
     ResumeOrder,
+    RunOrder,
 )
 from roost.node import inventory, subvolumes
 from roost.node.adoption import Adoption
 from roost.node.captures import Captures
-from roost.node.containers import Clone, Container, Containers, discard_snapshot
+from roost.node.containers import Clone, Container, Containers
 from roost.node.door import Door
 from roost.node.ends import Ends
 from roost.node.holdings import Held, Holdings
-from roost.node.imports import import_root
 from roost.node.introductions import Introductions
 from roost.node.inventory import Phase
 from roost.node.pool import Busy, Pool
 from roost.node.reporting import Reporting
 from roost.node.slots import Slot
+from roost.node.snapshots import SnapshotService
 from roost.node.steps import CrashPoint, Steps, never
 
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
@@ -60,8 +61,9 @@ class NodeService:
     def __init__(
         self, *, id: NodeId, containers: Containers, guest: Guest, now: Callable[[], float], tasks: TaskGroup,
         crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT,
+        roots: Mapping[str, Path] | None = None,
     ) -> None:  # fmt: skip
-        self._id = id
+        self.id = id
         self._containers = containers
         self._guest = guest
         self._now = now
@@ -79,7 +81,7 @@ class NodeService:
             order=self._order, crash_point=crash_point, parked_limit=parked_limit,
         )  # fmt: skip
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
-        self._importing = anyio.Lock()
+        self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, now=now)
 
     # Life of the node
 
@@ -187,26 +189,23 @@ class NodeService:
             if held.container.journal.phase is Phase.RUNNING and held.container.slot is not None:
                 await self._guest.set_driver(held.container.slot.address, order.driver)
 
-    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
-        paths = self._containers.volume.snapshot(snapshot)
-        async with self._importing:
-            if not self._exists(snapshot):
-                await to_thread.run_sync(import_root, paths, root, template, self._now())
-        manifest = await to_thread.run_sync(self._containers.load, snapshot)
-        return Captured(snapshot, manifest.kind, 0, manifest.created_at, 0.0)
-
-    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
-        await to_thread.run_sync(discard_snapshot, self._containers.volume.snapshot(snapshot))
-
-    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
-        self._pool.want(wanted)
+    async def run(self, order: RunOrder) -> Ran:
+        held = self._holdings.get(order.sandbox)
+        if held is None or not held.alive or held.container.journal.incarnation != order.incarnation:
+            raise SandboxLost(order.sandbox, "this node does not run it")
+        assert held.container.slot is not None
+        with _told_of(order.sandbox):
+            code, output = await self._guest.run(
+                held.container.slot.address, order.command, user=order.user, timeout_s=order.timeout_s
+            )
+        return Ran(code, output)
 
     # Looking
 
     async def report(self) -> NodeReport:
-        return await self._reporting.report(self._id, self._pool.counts())
+        return await self._reporting.report(self.id, self._pool.counts())
 
-    def departures(self) -> AsyncIterator[Departure]:
+    def watch(self) -> AsyncIterator[Departure]:
         return self._holdings.departures
 
     # Placing: create and resume are one thing to a node
@@ -370,9 +369,6 @@ class NodeService:
 
     async def _note(self, held: Held, **changes: object) -> None:
         held.container = await self._containers.note(held.container, **changes)
-
-    def _exists(self, snapshot: SnapshotId | None) -> bool:
-        return snapshot is not None and self._containers.volume.snapshot(snapshot).manifest.exists()
 
 
 @contextlib.contextmanager

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 
-from roost.contracts.cluster import Node, Warmth
+from roost.contracts.cluster import Node
+from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.contracts.store import Change, EventQuery, Listener, Query, R, Reader, Store, Transaction
 from roost.domain.events import Event
+from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
 from roost.domain.lifecycle import State
 from roost.domain.node import (
@@ -25,7 +26,9 @@ from roost.domain.node import (
     KillOrder,
     NodeReport,
     Placed,
+    Ran,
     ResumeOrder,
+    RunOrder,
 )
 from roost.domain.sandbox import Sandbox
 
@@ -96,26 +99,46 @@ class FrailNode:
         await self._node.set_driver(order)
         self._point.come_to("after set_driver")
 
-    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
-        self._point.come_to("before import_disk")
-        captured = await self._node.import_disk(snapshot, root, template)
-        self._point.come_to("after import_disk")
-        return captured
-
-    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
-        self._point.come_to("before delete_snapshot")
-        await self._node.delete_snapshot(snapshot)
-        self._point.come_to("after delete_snapshot")
+    async def run(self, order: RunOrder) -> Ran:
+        self._point.come_to("before run")
+        ran = await self._node.run(order)
+        self._point.come_to("after run")
+        return ran
 
     async def report(self) -> NodeReport:
         self._point.come_to("report")
         return await self._node.report()
 
-    def departures(self) -> AsyncIterator[Departure]:
-        return self._node.departures()
+    def watch(self) -> AsyncIterator[Departure]:
+        return self._node.watch()
 
-    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
-        await self._node.keep_warm(wanted)
+
+class FrailSnapshots:
+    """The snapshots of a node whose server dies around an order."""
+
+    def __init__(self, snapshots: NodeSnapshots, point: CrashPoint) -> None:
+        self._snapshots = snapshots
+        self._point = point
+
+    async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
+        self._point.come_to("before import_disk")
+        captured = await self._snapshots.import_disk(snapshot, root, template)
+        self._point.come_to("after import_disk")
+        return captured
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        self._point.come_to("before delete_snapshot")
+        await self._snapshots.delete_snapshot(snapshot)
+        self._point.come_to("after delete_snapshot")
+
+    async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
+        await self._snapshots.keep_warm(wanted)
+
+    async def list_files(self, snapshot: SnapshotId, path: str) -> Listing:
+        return await self._snapshots.list_files(snapshot, path)
+
+    async def read_file(self, snapshot: SnapshotId, path: str, limit_bytes: int) -> bytes:
+        return await self._snapshots.read_file(snapshot, path, limit_bytes)
 
 
 class FrailStore:

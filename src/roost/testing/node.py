@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from roost.contracts.clock import Clock
-from roost.contracts.cluster import Node, Warmth
+from roost.contracts.cluster import Node
+from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import Invalid, NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.file import FileEntry, FileType, Listing
@@ -28,7 +28,9 @@ from roost.domain.node import (
     NodeReport,
     Placed,
     Presence,
+    Ran,
     ResumeOrder,
+    RunOrder,
     Usage,
 )
 from roost.domain.sandbox import Driver
@@ -50,6 +52,21 @@ class FakeGuest:
     usage: Usage | None = None
     egress: Egress = OPEN
     driver: Driver | None = None
+
+
+class ScriptedCommands:
+    """What commands inside answer: success, unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, str]] = []  # user, command
+        self.answers: dict[str, list[tuple[int, str]]] = {}
+        self.limits: dict[str, float] = {}  # by command: how long it might have taken
+
+    def run(self, order: RunOrder) -> Ran:
+        self.ran.append((order.user, order.command))
+        self.limits[order.command] = order.timeout_s
+        scripted = self.answers.get(order.command)
+        return Ran(*scripted.pop(0)) if scripted else Ran(0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +95,7 @@ class FakeNode:
     cancellation, as the real node's last step is). Gates and failures are set at a point, for one order each."""
 
     def __init__(self, *, clock: Clock, id: str = "nfake") -> None:
+        self.commands = ScriptedCommands()
         self.id = NodeId(id)
         self.guests: dict[SandboxId, FakeGuest] = {}
         self.images: dict[SnapshotId, FakeImage] = {}
@@ -208,7 +226,14 @@ class FakeNode:
             if guest and guest.alive and guest.incarnation == order.incarnation:
                 guest.driver = order.driver
 
-    async def import_disk(self, snapshot: SnapshotId, root: Path, template: str) -> Captured:
+    async def run(self, order: RunOrder) -> Ran:
+        await anyio.lowlevel.checkpoint()
+        guest = self.guests.get(order.sandbox)
+        if guest is None or not guest.alive or guest.incarnation != order.incarnation:
+            raise SandboxLost(order.sandbox, "this node does not run it")
+        return self.commands.run(order)
+
+    async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         await anyio.lowlevel.checkpoint()
         await self._pass("import", None)
         if snapshot not in self.images:
@@ -237,10 +262,10 @@ class FakeNode:
             warm=dict(self.warm),
         )
 
-    def departures(self) -> AsyncIterator[Departure]:
+    def watch(self) -> AsyncIterator[Departure]:
         return aiter(self._departures)
 
-    async def keep_warm(self, wanted: Sequence[Warmth]) -> None:
+    async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
         await anyio.lowlevel.checkpoint()
         self.warm = {warmth.snapshot: warmth.count for warmth in wanted}
 
@@ -330,11 +355,20 @@ class FakeNode:
         return Captured(snapshot, image.kind, len(image.memory), image.created_at, frozen_s=0.0)
 
 
-class FakeReader:
-    """Every image is a disk with one file, `/disk`, that holds what a guest wrote there."""
+class FakeSnapshots:
+    """The snapshots of a node in memory. Every image is a disk with one file, `/disk`, that holds what a guest wrote there."""
 
-    def __init__(self, nodes: Sequence[FakeNode]) -> None:
-        self._nodes = nodes
+    def __init__(self, node: FakeNode) -> None:
+        self._node = node
+
+    async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
+        return await self._node.import_disk(snapshot, root, template)
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        await self._node.delete_snapshot(snapshot)
+
+    async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
+        await self._node.keep_warm(wanted)
 
     async def list_files(self, snapshot: SnapshotId, path: str) -> Listing:
         await anyio.lowlevel.checkpoint()
@@ -353,9 +387,8 @@ class FakeReader:
         return content
 
     def _image(self, snapshot: SnapshotId) -> FakeImage:
-        for node in self._nodes:
-            if snapshot in node.images:
-                return node.images[snapshot]
+        if snapshot in self._node.images:
+            return self._node.images[snapshot]
         raise SnapshotNotFound(snapshot)
 
     def _missing(self, snapshot: SnapshotId, path: str) -> NotFound:
@@ -363,12 +396,13 @@ class FakeReader:
 
 
 class FakeCluster:
-    """One node, or several. `readable` are those whose snapshots can be looked into: its own, unless they are wrapped."""
+    """One node, or several. `snapshots` are theirs, for nodes that are wrapped."""
 
-    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = (), readable: Sequence[FakeNode] = ()) -> None:
+    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = (), snapshots: Sequence[NodeSnapshots] = ()) -> None:
         named = ids or [node.id for node in nodes if isinstance(node, FakeNode)]
+        theirs = snapshots or [FakeSnapshots(node) for node in nodes if isinstance(node, FakeNode)]
         self._nodes: dict[NodeId, Node] = dict(zip(named, nodes, strict=True))
-        self._reader = FakeReader(readable or [node for node in nodes if isinstance(node, FakeNode)])
+        self._snapshots: dict[NodeId, NodeSnapshots] = dict(zip(named, theirs, strict=True))
 
     async def nodes(self) -> list[NodeId]:
         return list(self._nodes)
@@ -379,9 +413,9 @@ class FakeCluster:
         except KeyError:
             raise NotFound("node_not_found", f"There is no node {id!r}.", node=id) from None
 
-    def reader(self, id: NodeId) -> FakeReader:
+    def snapshots(self, id: NodeId) -> NodeSnapshots:
         self.node(id)
-        return self._reader
+        return self._snapshots[id]
 
 
 def used(guest: FakeGuest, *, at: float, cpu_s: float = 0.0, network_bytes: int = 0) -> None:

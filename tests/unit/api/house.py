@@ -43,13 +43,6 @@ class House:
         return {"Authorization": f"Bearer {self.key}"}
 
 
-class UnusedGuest:
-    """Templates are put into the store by hand here: nothing may be built."""
-
-    def __getattr__(self, name: str) -> object:
-        raise AssertionError(f"no guest is talked to here: {name}")
-
-
 @asynccontextmanager
 async def open_house(
     *, start: float = 1_700_000_000.0, port: int = 4700, store: MemoryStore | SqlStore | None = None
@@ -62,7 +55,6 @@ async def open_house(
             store=store,
             usage=store,
             cluster=FakeCluster(node),
-            guest=UnusedGuest(),  # pyright: ignore[reportArgumentType]
             ledger=TrafficLedger(clock),
             clock=clock,
             random=chance,

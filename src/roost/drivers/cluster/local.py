@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from roost.contracts.cluster import Node
-from roost.contracts.reading import SnapshotReader
+from roost.contracts.snapshots import NodeSnapshots
 from roost.domain.errors import NotFound
 from roost.domain.ids import NodeId
 
 
 class LocalCluster:
-    def __init__(self, *, id: NodeId, node: Node, reader: SnapshotReader) -> None:
+    def __init__(self, *, id: NodeId, node: Node, snapshots: NodeSnapshots) -> None:
         self._id = id
         self._node = node
-        self._reader = reader
+        self._snapshots = snapshots
 
     async def nodes(self) -> list[NodeId]:
         return [self._id]
@@ -21,9 +21,9 @@ class LocalCluster:
         self._check(id)
         return self._node
 
-    def reader(self, id: NodeId) -> SnapshotReader:
+    def snapshots(self, id: NodeId) -> NodeSnapshots:
         self._check(id)
-        return self._reader
+        return self._snapshots
 
     def _check(self, id: NodeId) -> None:
         if id != self._id:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from roost.contracts.cluster import Node, Warmth
+from roost.contracts.cluster import Node
+from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.ids import LinkId, SandboxId, SnapshotId
-from roost.domain.node import CaptureOrder, CreateOrder, DriverOrder, Identity, KillOrder, Presence, ResumeOrder
+from roost.domain.node import CaptureOrder, CreateOrder, DriverOrder, Identity, KillOrder, Presence, ResumeOrder, RunOrder
 from roost.domain.sandbox import Driver, Size
 from roost.domain.snapshot import Kind
 
@@ -27,9 +27,10 @@ class NodeRig:
     """A node, what it needs to be given orders, and a way to hurt it."""
 
     node: Node
+    snapshots: NodeSnapshots
     source: SnapshotId  # with memory
     disk: SnapshotId  # without
-    root: Path  # a root filesystem archive to import
+    root: str  # a root filesystem to import
     size: Size
     end: Callable[[SandboxId], Awaitable[None]]  # the sandbox's process ends unasked
 
@@ -79,22 +80,22 @@ class NodeConformance:
 
     # create
 
-    async def test_a_created_sandbox_is_reported_at_its_address(self, rig: NodeRig) -> None:
+    async def test_a_created_sandbox_is_reported_at_its_endpoint(self, rig: NodeRig) -> None:
         order = rig.create_order()
         placed = await rig.node.create(order)
         presence = await rig.presence(order.sandbox)
         assert presence is not None and presence.alive
-        assert (presence.incarnation, presence.address) == (1, placed.address)
+        assert (presence.incarnation, presence.endpoint) == (1, placed.endpoint)
         assert not placed.cold
 
     async def test_create_twice_is_create_once(self, rig: NodeRig) -> None:
         first, second = await rig.node.create(rig.create_order()), await rig.node.create(rig.create_order())
-        assert first.address == second.address
+        assert first.endpoint == second.endpoint
         assert len((await rig.node.report()).present) == 1
 
     async def test_addresses_are_not_shared(self, rig: NodeRig) -> None:
         placed = [await rig.node.create(rig.create_order(number)) for number in (1, 2)]
-        assert placed[0].address != placed[1].address
+        assert placed[0].endpoint != placed[1].endpoint
 
     async def test_create_from_nothing_is_refused_and_leaves_nothing(self, rig: NodeRig) -> None:
         before = await rig.node.report()
@@ -145,7 +146,7 @@ class NodeConformance:
         assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
         placed = await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
         presence = await rig.presence(sandbox)
-        assert presence is not None and (presence.incarnation, presence.address) == (2, placed.address)
+        assert presence is not None and (presence.incarnation, presence.endpoint) == (2, placed.endpoint)
         assert not placed.cold
         assert await rig.has(snapshot_id(1)), "waking leaves the snapshot"
 
@@ -171,7 +172,7 @@ class NodeConformance:
         await rig.node.pause(capture(sandbox, 1))
         await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
         order = self.resume_order(rig, sandbox, snapshot_id(1))
-        assert (await rig.node.resume(order)).address == (await rig.node.resume(order)).address
+        assert (await rig.node.resume(order)).endpoint == (await rig.node.resume(order)).endpoint
 
     # snapshot
 
@@ -189,7 +190,7 @@ class NodeConformance:
         await rig.node.kill(KillOrder(sandbox, 1))
         assert await rig.has(snapshot_id(1))
         for _ in range(2):
-            await rig.node.delete_snapshot(snapshot_id(1))
+            await rig.snapshots.delete_snapshot(snapshot_id(1))
             assert not await rig.has(snapshot_id(1))
 
     # kill
@@ -234,9 +235,16 @@ class NodeConformance:
 
     # the rest
 
+    async def test_a_command_runs_inside_to_its_end(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        assert (await rig.node.run(RunOrder(sandbox, 1, "true"))).exit_code == 0
+        for gone in (RunOrder(sandbox, 2, "true"), RunOrder(SandboxId("i" + "9" * 20), 1, "true")):
+            with pytest.raises(SandboxLost):
+                await rig.node.run(gone)
+
     async def test_an_end_that_nobody_ordered_is_told(self, rig: NodeRig) -> None:
         sandbox = await rig.create()
-        departures = rig.node.departures()
+        departures = rig.node.watch()
         await rig.end(sandbox)
         with anyio.fail_after(60):
             departure = await anext(departures)
@@ -246,7 +254,7 @@ class NodeConformance:
 
     async def test_a_disk_is_imported_once_and_boots(self, rig: NodeRig) -> None:
         for _ in range(2):
-            captured = await rig.node.import_disk(snapshot_id(1), rig.root, "base")
+            captured = await rig.snapshots.import_disk(snapshot_id(1), rig.root, "base")
             assert (captured.snapshot, captured.kind) == (snapshot_id(1), Kind.DISK)
         await rig.node.create(replace(rig.create_order(), source=snapshot_id(1), cold=True))
 
@@ -257,6 +265,6 @@ class NodeConformance:
         assert {rig.source, rig.disk} <= report.snapshots
 
     async def test_warmth_may_be_wished_for_and_let_go(self, rig: NodeRig) -> None:
-        await rig.node.keep_warm([Warmth(rig.source, 1)])
+        await rig.snapshots.keep_warm([WarmTarget(rig.source, 1)])
         await rig.node.create(rig.create_order())
-        await rig.node.keep_warm([])
+        await rig.snapshots.keep_warm([])

@@ -1,0 +1,45 @@
+"""The snapshots that lie on one node: imported, read, kept warm, deleted. Taking one is an order to its sandbox (`Node`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from roost.domain.file import Listing
+from roost.domain.ids import SnapshotId
+from roost.domain.node import Captured
+
+
+@dataclass(frozen=True, slots=True)
+class WarmTarget:
+    """How many clones of a snapshot to keep restored and frozen."""
+
+    snapshot: SnapshotId
+    count: int
+
+
+class NodeSnapshots(Protocol):
+    """Paths in a snapshot are the guest's: absolute, or from its root. No path leads out of the snapshot, whatever links the
+    guest made; nothing that is no plain file or directory is ever opened."""
+
+    async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
+        """A disk snapshot made of the root filesystem of that name, to boot from cold. May be called twice. Raises NotFound when
+        the node has no such root filesystem, NodeFull, Fault."""
+        ...
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        """Manifest first, then images and subvolume are gone. May be called twice."""
+        ...
+
+    async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
+        """From now on so many clones of each are kept ready; others are let go. Returns at once."""
+        ...
+
+    async def list_files(self, snapshot: SnapshotId, path: str) -> Listing:
+        """What the directory holds. Raises SnapshotNotFound, NotFound, Invalid for what is no directory."""
+        ...
+
+    async def read_file(self, snapshot: SnapshotId, path: str, limit_bytes: int) -> bytes:
+        """The file. Raises SnapshotNotFound, NotFound, Invalid for what is no file or is larger than the limit."""
+        ...
