@@ -11,6 +11,7 @@ was asked of whom is written to `asked.log` there, a line each, before it is ans
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import select
 import socket
@@ -84,7 +85,8 @@ class Sites(ThreadingHTTPServer):
 
 def web(log: Log, version: str = "HTTP/1.1") -> type[BaseHTTPRequestHandler]:
     class Echo(BaseHTTPRequestHandler):
-        """Says what it was asked, and by whom. `/never` is not answered."""
+        """Says what it was asked, and by whom. `/never` is not answered. The paths of TELLTALE say what `Authorization` was, each
+        in a way of its own."""
 
         protocol_version = version
 
@@ -100,12 +102,16 @@ def web(log: Log, version: str = "HTTP/1.1") -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def do_GET(self) -> None:
+            secret = self.headers.get("Authorization", "")
             if self.headers.get("Upgrade") == "echo":
-                self.send_response(101)
-                self.send_header("Upgrade", "echo")
-                self.send_header("Connection", "Upgrade")
-                self.end_headers()
+                self.wfile.write(f"HTTP/1.1 101 Here {secret}\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n".encode())
+                if self.path == "/tell":
+                    self.connection.sendall(f"it is {secret}".encode())
                 echo(self.connection)
+                self.close_connection = True
+            elif telltale := TELLTALE.get(self.path):
+                log("web", self.headers.get("Host"), self.path)
+                self.wfile.write(telltale(secret.encode("latin-1")))
                 self.close_connection = True
             elif self.path == "/never":
                 log("web", self.headers.get("Host"), self.path)
@@ -115,11 +121,44 @@ def web(log: Log, version: str = "HTTP/1.1") -> type[BaseHTTPRequestHandler]:
             else:
                 self.answer()
 
-        do_POST = do_PUT = answer
+        def do_TRACE(self) -> None:
+            log("web", self.headers.get("Host"), "TRACE")
+            self.wfile.write(simple(f"{self.requestline}\r\n{self.headers}".encode()))
+
+        do_POST = do_PUT = do_OPTIONS = do_HEAD = answer
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
     return Echo
+
+
+def simple(body: bytes, *headers: bytes, reason: bytes = b"OK") -> bytes:
+    """An answer that is whole."""
+    return b"\r\n".join((b"HTTP/1.1 200 " + reason, *headers, b"Content-Length: %d" % len(body), b"", body))
+
+
+def chunked(*pieces: bytes, trailer: bytes = b"") -> bytes:
+    body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n" + trailer + b"\r\n"
+
+
+TELLTALE: dict[str, Callable[[bytes], bytes]] = {
+    "/body": lambda secret: simple(b'{"it": "%b"}' % secret),
+    "/credential": lambda secret: simple(secret.split(b" ")[-1]),
+    "/headers": lambda secret: simple(
+        b"", b"X-Echo: %b" % secret, b"Location: /?key=%b" % secret.replace(b" ", b"%20"), reason=secret
+    ),
+    "/chunks": lambda secret: chunked(*(bytes([byte]) for byte in b"it is %b." % secret)),
+    "/trailer": lambda secret: chunked(b"behind this", trailer=b"X-Echo: %b\r\n" % secret),
+    "/hint": lambda secret: b"HTTP/1.1 103 Hint\r\nX-Echo: %b\r\n\r\n%b" % (secret, simple(b"done")),
+    "/gzip": lambda secret: simple(gzip.compress(secret), b"Content-Encoding: gzip"),
+    "/until-the-end": lambda secret: b"HTTP/1.0 200 OK\r\n\r\nit is %b" % secret,
+    "/cut-off": lambda secret: simple(b"it is %b" % secret[:-1]),
+    "/two-ways": lambda secret: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "/one-hop": lambda secret: simple(
+        b"done", b"Connection: X-Hop, close", b"X-Hop: 1", b"Keep-Alive: timeout=5", b"Proxy-Authenticate: Basic", b"X-End: 1"
+    ),
+}
 
 
 def echo(connection: socket.socket) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from roost.cli.connection import connect
-from roost.cli.network import Allow, Deny, Internet, Public, network
+from roost.cli.network import Allow, Deny, Internet, Public, Rules, network
 from roost.cli.options import AsJson
 from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
@@ -29,6 +29,7 @@ def create(
     deny: Deny = None,
     internet: Internet = None,
     public: Public = None,
+    rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a sandbox and print its id. It runs until told otherwise, unless --timeout or --idle say so."""
@@ -40,7 +41,7 @@ def create(
         "on_timeout": on_timeout,
         "idle_s": seconds(idle),
         "size": _size(cpus, memory, disk),
-        "network": network(allow, deny, internet, public),
+        "network": network(allow, deny, internet, public, rules),
     }
     with connect() as roost, waiting(f"Creating a sandbox from {template}"):
         record = roost.create(template, **request).record

@@ -53,7 +53,8 @@ def _reach(network: dict[str, Any]) -> str | None:
     if network.get("dns") is not None:
         parts.append(f"names from {', '.join(network['dns']) or 'nobody'}")
     if network.get("rules"):
-        parts.append(f"headers for {', '.join(network['rules'])}")
+        hosts = (f"{host} (also in plain http)" if rule["plain"] else host for host, rule in network["rules"].items())
+        parts.append(f"headers for {', '.join(hosts)}")
     if network.get("proxy"):
         parts.append(f"through {network['proxy']['address']}")
     return "; ".join(parts) or None

@@ -8,7 +8,7 @@ import typer
 
 from roost.cli.connection import connect
 from roost.cli.info import facts_of
-from roost.cli.network import Allow, Deny, Internet, Public, network
+from roost.cli.network import Allow, Deny, Internet, Public, Rules, network
 from roost.cli.options import AsJson, SandboxRef
 from roost.cli.rendering import say_facts, say_json
 from roost.cli.values import pairs, seconds
@@ -27,6 +27,7 @@ def update(
     deny: Deny = None,
     internet: Internet = None,
     public: Public = None,
+    rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a sandbox's name, metadata, when it sleeps, what it may reach or who may reach it. What is not named stays as it
@@ -40,7 +41,7 @@ def update(
         changes["idle_s"] = None if idle == "never" else seconds(idle)
     if wake is not None:
         changes["wake_on_traffic"] = wake
-    if (reach := network(allow, deny, internet, public)) is not None:
+    if (reach := network(allow, deny, internet, public, rules)) is not None:
         changes["network"] = reach
     if not changes:
         raise Invalid("invalid", "Nothing to change. `roost update --help` lists what can be.")

@@ -7,15 +7,15 @@ the kernel. `passage` is the rule for connections that name the host they want: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError, collapse_addresses
 
-from roost.domain.errors import Invalid, Unsupported
-from roost.domain.hosts import best_match, host_pattern, is_numeric, matches_any
+from roost.domain.errors import Invalid
+from roost.domain.hosts import best_match, host_pattern, is_numeric, matches_any, without_port
 from roost.domain.proxy import Proxy
+from roost.domain.rules import check_rules
 
 NEVER: tuple[IPv4Network, ...] = tuple(
     IPv4Network(network)
@@ -38,17 +38,6 @@ NEVER: tuple[IPv4Network, ...] = tuple(
 
 LARGEST_LIST = 1000
 MOST_DNS_SERVERS = 10
-MOST_RULES = 10
-MOST_HEADERS = 20
-LONGEST_HEADER_BYTES = 8192
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_PLACEHOLDER = re.compile(r"\$\{e2b\.[^}]*\}")
-_FRAMING = frozenset(
-    ("connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
-)
-"""Headers that say where a request goes and where it ends: a rule that set them would make another request of it."""
 
 
 class Verdict(StrEnum):
@@ -62,8 +51,8 @@ class Egress:
 
     `allow` and `deny` hold IPv4 addresses and networks (`203.0.113.7`, `203.0.113.0/24`). `allow` may also hold names
     of hosts and wildcards when everything else is closed (`internet` is False). `dns`: who is asked for names instead
-    of the node's own resolvers; nobody if it is empty. `rules`: headers that requests to a host are given. `proxy`: what
-    everything by TCP goes through.
+    of the node's own resolvers; nobody if it is empty. `rules`: headers that requests to a host are given, by https; by
+    plain http too for the hosts of `plain`. `proxy`: what everything by TCP goes through.
     """
 
     internet: bool = True
@@ -71,6 +60,7 @@ class Egress:
     deny: tuple[str, ...] = ()
     dns: tuple[str, ...] | None = None
     rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    plain: tuple[str, ...] = ()
     proxy: Proxy | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +75,7 @@ class Egress:
                 field="allow",
             )
         _check_dns(self.dns or ())
-        _check_rules(self.rules)
+        check_rules(self.rules, self.plain)
 
     @property
     def allowed(self) -> tuple[IPv4Network, ...]:
@@ -140,15 +130,16 @@ def verdict(egress: Egress, address: IPv4Address) -> Verdict:
     return Verdict.OPEN if egress.internet else Verdict.CLOSED
 
 
-def passage(egress: Egress, name: str | None, destination: IPv4Address) -> Passage | None:
+def passage(egress: Egress, name: str | None, destination: IPv4Address, *, secure: bool) -> Passage | None:
     """How a connection goes on that was meant for `destination` and says it wants the host `name`; None: not at all.
+    `secure`: it is by TLS. One that is not is given headers only where the rule says so: they may be secrets.
 
     A guest can say any name to any address. So what depends on the name (that it is allowed, that headers are added
     which may be secrets) leads to an address which the name has, never to the one that the guest chose.
     """
-    headers = best_match(_patterns(egress), name) if name is not None else None
+    headers = _headers_for(egress, name, secure) if name is not None else {}
     if name is not None and matches_any(egress.hosts, name):
-        return Passage(name, True, headers or {})
+        return Passage(name, True, headers)
     if headers:
         return Passage(name, False, headers)
     return Passage(None, False, {}) if verdict(egress, destination) is Verdict.OPEN else None
@@ -177,6 +168,11 @@ def parse_networks(field: str, entries: Iterable[str]) -> tuple[IPv4Network, ...
     """
     networks: list[IPv4Network] = []
     for entry in entries:
+        if (alone := without_port(entry)) is not None:
+            message = (
+                f"{entry[:260]!r} in the {field} list names a port. The list is of hosts, whatever the port: write {alone[:253]}."
+            )
+            raise Invalid("egress_invalid", message, field=field, entry=entry)
         try:
             networks.append(IPv4Network(entry))
         except (AddressValueError, NetmaskValueError) as error:
@@ -198,8 +194,10 @@ def parse_networks(field: str, entries: Iterable[str]) -> tuple[IPv4Network, ...
     return tuple(collapse_addresses(networks))
 
 
-def _patterns(egress: Egress) -> dict[str, Mapping[str, str]]:
-    return {host_pattern("rules", host): headers for host, headers in egress.rules.items()}
+def _headers_for(egress: Egress, name: str, secure: bool) -> Mapping[str, str]:
+    """By the one rule that fits best: a wider one never steps in for it."""
+    host = best_match({host_pattern("rules", host): host for host in egress.rules}, name)
+    return egress.rules[host] if host is not None and (secure or host in egress.plain) else {}
 
 
 def _check_length(field: str, entries: tuple[object, ...] | list[IPv4Network]) -> None:
@@ -224,33 +222,6 @@ def _check_dns(servers: tuple[str, ...]) -> None:
         if closed:
             message = f"The DNS server {server} lies in a network that no sandbox reaches. Name a public one, or none."
             raise Invalid("egress_invalid", message, field="dns", entry=server)
-
-
-def _check_rules(rules: Mapping[str, Mapping[str, str]]) -> None:
-    if len(rules) > MOST_RULES:
-        raise Invalid("egress_too_long", f"There are rules for {len(rules)} hosts; {MOST_RULES} is the most.", field="rules")
-    for host, headers in rules.items():
-        if is_numeric(host):
-            message = f"The rule for {host[:100]!r} is for an address. Rules are for hosts by name: api.example.com."
-            raise Invalid("egress_invalid", message, field="rules", entry=host[:100])
-        host_pattern("rules", host)
-        if len(headers) > MOST_HEADERS:
-            message = f"The rule for {host} sets {len(headers)} headers; {MOST_HEADERS} is the most."
-            raise Invalid("egress_too_long", message, field="rules", entry=host)
-        for name, value in headers.items():
-            _check_header(host, name, value)
-
-
-def _check_header(host: str, name: str, value: str) -> None:
-    if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING or name.lower().startswith("proxy-"):
-        message = f"The rule for {host} cannot set the header {name[:100]!r}: it is none, or it says where a request ends."
-        raise Invalid("egress_invalid", message, field="rules", entry=host)
-    if _PLACEHOLDER.search(value):
-        message = f"The rule for {host} wants {_PLACEHOLDER.findall(value)[0][:100]}, but this Roost keeps no secrets yet."
-        raise Unsupported("not_there", f"{message} Put the value itself there.", field="rules", entry=host)
-    if not _VALUE.fullmatch(value) or len(value) > LONGEST_HEADER_BYTES or value != value.strip():
-        message = f"The rule for {host} gives the header {name} a value that HTTP cannot carry: one line, at most 8192 bytes."
-        raise Invalid("egress_invalid", message, field="rules", entry=host)
 
 
 def _within(address: IPv4Address, networks: Iterable[IPv4Network]) -> bool:

@@ -18,11 +18,18 @@ ANY = "*"
 LONGEST_NAME = 253
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMERIC = re.compile(r"[0-9./]+")
+_WITH_PORT = re.compile(r"([^:/\s]+):[0-9]+")
 
 
 def is_numeric(entry: str) -> bool:
     """Whether an entry of a list is meant as an address or network, well-formed or not."""
     return ":" in entry or _NUMERIC.fullmatch(entry) is not None
+
+
+def without_port(entry: str) -> str | None:
+    """The host of an entry that also names a port, which no list takes; None if it names none."""
+    found = _WITH_PORT.fullmatch(entry)
+    return found[1] if found else None
 
 
 def host_name(text: str) -> str | None:

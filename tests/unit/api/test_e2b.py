@@ -107,6 +107,14 @@ async def test_what_a_sandbox_may_reach_is_the_nodes_business(http: httpx.AsyncC
     assert house.node.guests[id].egress == Egress(internet=False)
 
 
+async def test_a_rule_counts_for_https_unless_it_says_otherwise(http: httpx.AsyncClient, house: House) -> None:
+    rule = {"transform": {"headers": {"X-Key": "value"}}}
+    network = {"rules": {"api.example.com": [rule], "plain.example.com": [{**rule, "plain": True}]}}
+    id = SandboxId((await create(http, network=network))["sandboxID"])
+    assert house.node.guests[id].egress.plain == ("plain.example.com",)
+    assert (await http.get(f"/sandboxes/{id}")).json()["network"]["rules"] == network["rules"]
+
+
 async def test_rules_by_name_headers_proxies_and_dns_are_taken_and_shown(http: httpx.AsyncClient, house: House) -> None:
     network = {
         "allowOut": ["api.example.com", "*.example.org"],

@@ -56,7 +56,8 @@ async def test_it_is_made_with_what_it_may_reach(http: httpx.AsyncClient, house:
     rules = {"api.example.com": {"X-Key": "value"}}
     made = await create(http, internet=False, allow=["api.example.com"], dns=["203.0.113.53"], rules=rules, proxy=proxy)
     shown = {"address": "http://proxy.example.com:3128", "username": "ada", "tls": False, "server_name": None}
-    wanted = {"internet": False, "allow": ["api.example.com"], "dns": ["203.0.113.53"], "rules": rules, "proxy": shown}
+    wanted = {"internet": False, "allow": ["api.example.com"], "dns": ["203.0.113.53"], "proxy": shown}
+    wanted["rules"] = {"api.example.com": {"headers": {"X-Key": "value"}, "plain": False}}
     assert made["network"] == PLAIN | wanted
     assert egress_of(house, made) == Egress(
         internet=False,
@@ -65,6 +66,17 @@ async def test_it_is_made_with_what_it_may_reach(http: httpx.AsyncClient, house:
         rules=rules,
         proxy=Proxy("http://proxy.example.com:3128", "ada", "hidden"),
     )
+
+
+async def test_a_rule_says_whether_it_counts_in_plain_http(http: httpx.AsyncClient, house: House) -> None:
+    plain = {"api.example.com": {"headers": {"X-Key": "value"}, "plain": True}}
+    made = await create(http, rules=plain)
+    assert made["network"]["rules"] == plain
+    assert egress_of(house, made) == Egress(rules={"api.example.com": {"X-Key": "value"}}, plain=("api.example.com",))
+    assert (await change(http, rules=plain))["rules"] == plain, "as it is shown, so it is taken"
+    changed = await change(http, rules={"api.example.com": {"X-Key": "other"}})
+    assert changed["rules"] == {"api.example.com": {"headers": {"X-Key": "other"}, "plain": False}}
+    assert egress_of(house, made).plain == ()
 
 
 async def test_only_the_fields_that_are_mentioned_change(http: httpx.AsyncClient, house: House) -> None:
@@ -98,6 +110,8 @@ async def test_closing_its_ports_gives_a_token_that_stays(http: httpx.AsyncClien
         ({"proxy": {"address": "10.0.0.1:1080"}}, "egress_proxy_private"),
         ({"proxy": {"address": "nowhere"}}, "egress_proxy_invalid"),
         ({"dns": ["no address"]}, "egress_invalid"),
+        ({"rules": {"api.example.com:443": {"X-Key": "value"}}}, "egress_invalid"),
+        ({"rules": {"api.example.com": {"headers": {"X-Key": "value"}, "plane": True}}}, None),
         ({"https_ports": [0]}, None),
         ({"alow": []}, None),
     ],

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,18 @@ def test_what_is_said_of_its_size_takes_the_place_of_the_templates(server: Serve
     for words, why in (("--memory", "512"), b"Write 512M, 4G"), (("--disk", "1x"), b"'1x'"), (("--memory", "1M"), b"needs 64"):
         refused = server.verb("create", *words)
         assert refused.returncode != 0 and why in refused.stderr
+
+
+def test_rules_come_in_a_file(server: Server, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"api.example.com": {"X-Key": "secret"}, "old.example.com": {"headers": {"X-Key": "x"}, "plain": true}}')
+    assert server.verb("create", "--name", "ada", "--rules", str(rules)).returncode == 0
+    assert b"headers for api.example.com, old.example.com (also in plain http)" in server.verb("info", "ada").stdout
+    rules.write_text("no JSON")
+    refused = server.verb("update", "ada", "--rules", str(rules))
+    assert refused.returncode != 0 and b"are no JSON" in refused.stderr
+    rules.write_text("{}")
+    assert told(server, "update", "ada", "--rules", str(rules))["network"]["rules"] == {}  # type: ignore[index]
 
 
 def test_what_it_may_reach_is_said_and_changed(server: Server) -> None:

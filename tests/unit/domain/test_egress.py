@@ -115,7 +115,26 @@ LISTED = IPv4Address("192.0.2.7")
 def test_a_connection_that_says_a_name_goes_where_the_name_leads(
     egress: Egress, name: str | None, destination: IPv4Address, expected: Passage | None
 ) -> None:
-    assert passage(egress, name, destination) == expected
+    assert passage(egress, name, destination, secure=True) == expected
+
+
+PLAINLY = Egress(rules={API: SECRET, "*.wild.example": SECRET}, plain=(API,))
+
+
+@pytest.mark.parametrize(
+    ("egress", "name", "expected"),
+    [
+        (Egress(rules={API: SECRET}), API, Passage(None, False, {})),
+        (Egress(internet=False, allow=(API,), rules={API: SECRET}), API, Passage(API, True, {})),
+        (Egress(internet=False, rules={API: SECRET}), API, None),
+        (PLAINLY, API, Passage(API, False, SECRET)),
+        (PLAINLY, "a.wild.example", Passage(None, False, {})),
+        # The rule that fits best says no: one that fits less does not say yes for it.
+        (Egress(rules={API: SECRET, "*": SECRET}, plain=("*",)), API, Passage(None, False, {})),
+    ],
+)
+def test_headers_go_out_by_plain_http_only_if_the_rule_says_so(egress: Egress, name: str, expected: Passage | None) -> None:
+    assert passage(egress, name, PUBLIC, secure=False) == expected
 
 
 @given(st.ip_addresses(v=4), st.booleans())
@@ -151,6 +170,12 @@ def test_only_what_the_kernel_cannot_do_needs_a_gate() -> None:
         ({"rules": {f"h{n}.example": {} for n in range(11)}}, "10 is the most"),
         ({"rules": {API: {f"X-{n}": "" for n in range(21)}}}, "20 is the most"),
         ({"rules": {"192.0.2.1": {}}}, "by name"),
+        ({"rules": {f"{API}:8443": {}}}, rf"'{API}:8443' names a port.*write {API}\."),
+        ({"rules": {"192.0.2.1:443": {}}}, r"names a port"),
+        ({"rules": {"2001:db8::1": {}}}, "by name"),
+        ({"internet": False, "allow": (f"{API}:443",)}, rf"'{API}:443' in the allow list names a port.*write {API}\."),
+        ({"deny": ("192.0.2.1:443",)}, "names a port"),
+        ({"rules": {API: SECRET}, "plain": (OTHER,)}, "no rule for it"),
         ({"rules": {API: {"Transfer-Encoding": "chunked"}}}, "cannot set"),
         ({"rules": {API: {"Host": OTHER}}}, "cannot set"),
         ({"rules": {API: {"X Y": "a"}}}, "cannot set"),

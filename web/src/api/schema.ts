@@ -1370,11 +1370,11 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description Host name to the headers that every request to it is given.
+             * @description Host name to what every request to it is given: a rule, or just its headers.
              * @default {}
              */
             rules: {
-                [key: string]: {
+                [key: string]: components["schemas"]["RuleBody"] | {
                     [key: string]: string;
                 };
             };
@@ -1410,12 +1410,10 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description Host name to the headers that every request to it is given.
+             * @description By host name.
              */
             rules: {
-                [key: string]: {
-                    [key: string]: string;
-                };
+                [key: string]: components["schemas"]["RuleModel"];
             };
             /**
              * Traffic Token
@@ -1873,6 +1871,41 @@ export interface components {
              * @description One of its own, by id or name.
              */
             snapshot: string;
+        };
+        /**
+         * RuleBody
+         * @description What requests to a host are given.
+         */
+        RuleBody: {
+            /**
+             * Headers
+             * @description In place of the request's own of these names.
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Plain
+             * @description Whether also in plain http, where everybody on the way can read them.
+             * @default false
+             */
+            plain: boolean;
+        };
+        /** RuleModel */
+        RuleModel: {
+            /**
+             * Headers
+             * @description In place of the request's own of these names.
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Plain
+             * @description Whether also in plain http, where everybody on the way can read them.
+             * @default false
+             */
+            plain: boolean;
         };
         /** SandboxModel */
         SandboxModel: {

@@ -45,6 +45,7 @@ class Transform(Sent):
 
 class Rule(Sent):
     transform: Transform | None = None
+    plain: bool = False  # ours
 
 
 class NetworkUpdate(Sent):

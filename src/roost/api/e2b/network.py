@@ -42,12 +42,14 @@ def egress_of(wanted: models.NetworkUpdate | None, allow_internet_access: bool |
         deny=tuple(entry for entry in deny if entry != EVERYWHERE),
         dns=None if wanted.dnsServers is None else tuple(wanted.dnsServers),
         rules=_rules(wanted.rules or {}),
+        plain=tuple(host for host, listed in (wanted.rules or {}).items() if listed and listed[0].plain),
         proxy=_proxy(wanted.egressProxy) if wanted.egressProxy is not None else None,
     )
 
 
 def _rules(wanted: Mapping[str, list[models.Rule]]) -> dict[str, dict[str, str]]:
-    """E2B has lists of rules; of more than one for a host it makes no use."""
+    """E2B has lists of rules; of more than one for a host it makes no use. They count for https, where E2B's would count for
+    http too: a secret in the clear is nobody's wish unless it is said."""
     for host, listed in wanted.items():
         if len(listed) > 1:
             raise Invalid("egress_invalid", f"There are {len(listed)} rules for {host}; one is the most. Put them together.")

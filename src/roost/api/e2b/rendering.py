@@ -110,7 +110,10 @@ def network(record: Sandbox) -> dict[str, Any]:
         "denyOut": [*egress.deny, *([] if egress.internet else [EVERYWHERE])],
         "maskRequestHost": ingress.mask_host,
         "httpsPorts": list(ingress.https_ports),
-        "rules": {host: [{"transform": {"headers": dict(headers)}}] for host, headers in egress.rules.items()},
+        "rules": {
+            host: [{"transform": {"headers": dict(headers)}} | ({"plain": True} if host in egress.plain else {})]
+            for host, headers in egress.rules.items()
+        },
         "egressProxy": _proxy(egress.proxy) if egress.proxy is not None else None,
     }
     always = {"allowPublicTraffic": ingress.public} | ({} if egress.dns is None else {"dnsServers": list(egress.dns)})

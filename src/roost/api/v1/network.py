@@ -22,9 +22,27 @@ Dns = Annotated[
     list[Text] | None,
     Field(description="IPv4 addresses of the DNS servers that are asked. Null: this machine's. Empty: no name resolves."),
 ]
-Rules = Annotated[dict[Text, Pairs], Field(description="Host name to the headers that every request to it is given.")]
 _EGRESS = ("internet", "allow", "deny", "dns", "rules", "proxy")
 _INGRESS = {"public": "public", "mask_host": "mask_host", "https_ports": "https_ports"}
+
+
+class RuleBody(BaseModel):
+    """What requests to a host are given."""
+
+    model_config = TAKEN
+
+    headers: Annotated[Pairs, Field(description="In place of the request's own of these names.")]
+    plain: Annotated[bool, Field(description="Whether also in plain http, where everybody on the way can read them.")] = False
+
+
+class RuleModel(RuleBody):
+    model_config = GIVEN
+
+
+Rules = Annotated[
+    dict[Text, RuleBody | Pairs],
+    Field(description="Host name to what every request to it is given: a rule, or just its headers."),
+]
 
 
 class ProxyBody(BaseModel):
@@ -76,7 +94,7 @@ class NetworkModel(BaseModel):
     allow: Allow
     deny: Deny
     dns: Dns
-    rules: Rules
+    rules: Annotated[dict[str, RuleModel], Field(description="By host name.")]
     proxy: ProxyModel | None
     public: bool
     traffic_token: Annotated[str | None, Field(description="Opens its ports when they are not public.")]
@@ -87,6 +105,10 @@ class NetworkModel(BaseModel):
 def egress_change(body: NetworkBody) -> EgressChange | None:
     """None when nothing of it is mentioned."""
     mentioned = {name: _frozen(getattr(body, name)) for name in _EGRESS if name in body.model_fields_set}
+    if "rules" in mentioned:
+        rules = {host: rule if isinstance(rule, RuleBody) else RuleBody(headers=rule) for host, rule in body.rules.items()}
+        mentioned["rules"] = {host: rule.headers for host, rule in rules.items()}
+        mentioned["plain"] = tuple(host for host, rule in rules.items() if rule.plain)
     return (lambda egress: replace(egress, **mentioned)) if mentioned else None
 
 
@@ -114,7 +136,7 @@ def network(record: Sandbox) -> NetworkModel:
         allow=list(egress.allow),
         deny=list(egress.deny),
         dns=None if egress.dns is None else list(egress.dns),
-        rules={host: dict(headers) for host, headers in egress.rules.items()},
+        rules={host: RuleModel(headers=dict(headers), plain=host in egress.plain) for host, headers in egress.rules.items()},
         proxy=ProxyModel(address=proxy.address, username=proxy.username, tls=proxy.tls, server_name=proxy.server_name)
         if proxy
         else None,

@@ -4,5 +4,6 @@ The kernel sends them here (`node.firewall`): into a listener in the slot's own 
 beyond doubt, and out of it again by sockets of that same namespace, so the host's firewall sees them as it sees all
 traffic of the sandbox. Only slots whose policy asks for it have a gate; all other traffic never leaves the kernel.
 
-May import: `node.wires`, `node.names`, the domain. Start reading in `gates.py`, then `conduct.py`.
+May import: `node.wires`, `node.names`, the domain. Start reading in `gates.py`, then `conduct.py`; what HTTP through a gate may
+say is in `messages.py`, how secrets are kept out of answers in `scrub.py`.
 """

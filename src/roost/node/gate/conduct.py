@@ -14,8 +14,9 @@ from anyio.streams.tls import TLSStream
 from roost.domain.egress import Egress, Passage, Verdict, passage, verdict
 from roost.node.gate.authority import Authority
 from roost.node.gate.dial import Destination, Dialer, Unreachable
+from roost.node.gate.messages import requested_host
 from roost.node.gate.opening import LARGEST_OPENING_BYTES, Kind, Opening, read_opening
-from roost.node.gate.requests import NotAllowed, Requests, guest_side, requested_host
+from roost.node.gate.requests import NotAllowed, Requests, guest_side
 from roost.node.gate.wire import Primed, Wire, splice
 
 SPEAKS_WITHIN_S = 10.0  # a guest whose connection depends on what it says
@@ -54,7 +55,7 @@ class Conductor:
             opening, said = await self._listen(guest)
         if opening.kind is Kind.HTTP:
             return await self._pass_http(Primed(guest, said), meant)
-        way = passage(self._egress, opening.name, meant.address)
+        way = passage(self._egress, opening.name, meant.address, secure=True)
         if way is None:
             return False
         if way.headers:
@@ -97,7 +98,7 @@ class Conductor:
         except h11.RemoteProtocolError:
             request = None
         name = requested_host(request) if isinstance(request, h11.Request) else None
-        way = passage(self._egress, name, meant.address)
+        way = passage(self._egress, name, meant.address, secure=False)
         if way is None:
             return False
         if way.name is None or not isinstance(request, h11.Request):
@@ -106,7 +107,7 @@ class Conductor:
         recorder.stop()
         requests = Requests(
             side,
-            allow=lambda name: passage(self._egress, name, meant.address),
+            allow=lambda name: passage(self._egress, name, meant.address, secure=False),
             dial=lambda way: self._dialer.dial(way, meant),
         )
         await requests.serve(request)

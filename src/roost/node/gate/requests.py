@@ -1,23 +1,27 @@
 """HTTP through a gate, request by request: each says anew which host it wants, and each is given its headers.
 
 A kept connection is no way around the rules: what its first request was allowed, the second is asked again. Bodies
-are streamed both ways. A request that becomes something else (WebSocket) is passed on as bytes from there.
+are streamed both ways. A request that becomes something else (WebSocket) is passed on as bytes from there. Headers that a
+rule set do not come back: whatever the host says is searched for them (`scrub.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import urlsplit
 
 import anyio
 import h11
 from anyio.abc import ByteStream
 
 from roost.domain.egress import Passage
-from roost.domain.hosts import host_name
+from roost.domain.rules import secrets_of
 from roost.node.gate.dial import Unreachable
+from roost.node.gate.messages import Refusal, passed_answer, passed_headers, passed_request, refusal, requested_host, unusable
+from roost.node.gate.scrub import Scrubber
+from roost.node.gate.scrubbed import RELEASE_AFTER_S, Scrubbed
 from roost.node.gate.wire import Primed, splice
 
 LARGEST_HEAD_BYTES = 64 << 10
@@ -36,6 +40,7 @@ class Ending(StrEnum):
     ANSWERED = "answered"
     SWITCHED = "switched"  # it is no longer HTTP from here
     BROKEN = "broken"
+    REFUSED = "refused"  # the answer was not passed on, and the guest told why
 
 
 class NotAllowed(Exception):
@@ -90,6 +95,15 @@ class Side:
         return Primed(self.stream, self.connection.trailing_data[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Whom requests are passed on to."""
+
+    way: Passage
+    side: Side
+    secrets: frozenset[bytes]  # what requests to it are given, and its answers must not show
+
+
 def guest_side(stream: ByteStream) -> Side:
     return Side(h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_HEAD_BYTES), stream)
 
@@ -101,7 +115,7 @@ class Requests:
         self._guest = guest
         self._allow = allow
         self._dial = dial
-        self._host: tuple[Passage, Side] | None = None
+        self._host: Host | None = None
         self._is_kept = False  # the host has answered before on this connection
         self._is_asked = False  # the request under way has been sent to its end
 
@@ -114,6 +128,9 @@ class Requests:
                 way = self._allow(name) if name is not None else None
                 if way is None:
                     raise NotAllowed
+                if (refused := refusal(request, way.headers)) is not None:
+                    await _refuse(self._guest, refused)
+                    return
                 if not await self._pass(request, way):
                     return
                 request = await self._next_request()
@@ -142,7 +159,7 @@ class Requests:
 
                 tasks.start_soon(listen)
                 if self._host is not None:
-                    tasks.start_soon(watch, self._host[1])
+                    tasks.start_soon(watch, self._host.side)
         return requests[0] if requests else None
 
     async def _pass(self, request: h11.Request, way: Passage) -> bool:
@@ -150,34 +167,41 @@ class Requests:
         try:
             host = await self._host_for(way)
         except Unreachable as error:
-            await _refuse(self._guest, str(error))
+            await _refuse(self._guest, Refusal(502, str(error)))
             return False
+        outgoing = passed_request(request, way.headers, searched=bool(host.secrets))
+        scrubber = Scrubber(host.secrets)
         ending, self._is_asked = Ending.BROKEN, False
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._send_request, with_headers(request, way.headers), host, tasks.cancel_scope)
+            tasks.start_soon(self._send_request, outgoing, host.side, tasks.cancel_scope)
             with contextlib.suppress(h11.RemoteProtocolError, h11.LocalProtocolError, *_GONE):
-                ending = await self._send_answer(host)
+                ending = await self._send_answer(request.method, host.side, scrubber)
             tasks.cancel_scope.cancel()  # answered before all was asked, or not at all: nobody reads the rest
-        if ending is Ending.SWITCHED:
-            await splice(self._guest.rest(), host.rest())
-            return False
-        if ending is Ending.BROKEN:
-            if self._guest.connection.our_state is h11.SEND_RESPONSE and not self._is_kept:
-                await _refuse(self._guest, "its host ended the connection without an answer")
-            return False
+        match ending:
+            case Ending.SWITCHED:
+                await splice(self._guest.rest(), Scrubbed(host.side.rest(), scrubber))
+                return False
+            case Ending.BROKEN:
+                if self._guest.connection.our_state is h11.SEND_RESPONSE and not self._is_kept:
+                    await _refuse(self._guest, Refusal(502, "its host ended the connection without an answer"))
+                return False
+            case Ending.REFUSED:
+                return False
+            case Ending.ANSWERED:
+                pass
         self._is_kept = True
-        if not self._is_asked or not host.renew():
+        if not self._is_asked or not host.side.renew():
             await self._hang_up()
         return self._is_asked and self._guest.renew()
 
-    async def _host_for(self, way: Passage) -> Side:
+    async def _host_for(self, way: Passage) -> Host:
         if self._host is not None:
-            if self._host[0] == way:
-                return self._host[1]
+            if self._host.way == way:
+                return self._host
             await self._hang_up()
         side = Side(h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD_BYTES), await self._dial(way))
-        self._host = way, side
-        return side
+        self._host = Host(way, side, secrets_of(way.headers))
+        return self._host
 
     async def _send_request(self, request: h11.Request, host: Side, exchange: anyio.CancelScope) -> None:
         """A body that cannot be sent to its end is no reason to lose the answer that says why. A guest that goes away while
@@ -186,8 +210,10 @@ class Requests:
             await host.send(request)
             while True:
                 event = await self._guest.next()
-                if isinstance(event, h11.Data | h11.EndOfMessage):
+                if isinstance(event, h11.Data):
                     await host.send(event)
+                elif isinstance(event, h11.EndOfMessage):
+                    await host.send(h11.EndOfMessage())  # headers behind a body could take the place of those that were set
                 if not isinstance(event, h11.Data):
                     break  # all of it, or the guest waits to become something else
             self._is_asked = True
@@ -196,70 +222,49 @@ class Requests:
         if self._is_asked:
             exchange.cancel()
 
-    async def _send_answer(self, host: Side) -> Ending:
+    async def _send_answer(self, method: bytes, host: Side, scrubber: Scrubber) -> Ending:
         """Raises what either side raises."""
         while True:
-            event = await host.next()
+            event = await self._next_of_answer(host, scrubber)
             match event:
                 case h11.InformationalResponse():
-                    await self._guest.send(_in_our_version(event))
+                    await self._guest.send(passed_answer(event, scrubber))
                     if event.status_code == 101:
                         return Ending.SWITCHED
                 case h11.Response():
-                    await self._guest.send(_in_our_version(event))
+                    if (refused := unusable(event, method, searched=scrubber.has_secrets)) is not None:
+                        await _refuse(self._guest, refused)
+                        return Ending.REFUSED
+                    await self._guest.send(passed_answer(event, scrubber))
                 case h11.Data():
-                    await self._guest.send(event)
+                    await self._send_data(scrubber.feed(bytes(event.data)))
                 case h11.EndOfMessage():
-                    await self._guest.send(event)
+                    await self._send_data(scrubber.finish())
+                    await self._guest.send(h11.EndOfMessage(headers=passed_headers(event.headers.raw_items(), scrubber)))
                     return Ending.ANSWERED
                 case _:
                     return Ending.BROKEN
 
+    async def _next_of_answer(self, host: Side, scrubber: Scrubber) -> h11.Event | type[h11.PAUSED]:
+        if scrubber.can_release:
+            with anyio.move_on_after(RELEASE_AFTER_S):
+                return await host.next()
+            await self._send_data(scrubber.release())
+        return await host.next()
+
+    async def _send_data(self, data: bytes) -> None:
+        if data:
+            await self._guest.send(h11.Data(data=data))
+
     async def _hang_up(self) -> None:
         if self._host is not None:
-            _, side = self._host
-            self._host, self._is_kept = None, False
-            await anyio.aclose_forcefully(side.stream)
+            host, self._host, self._is_kept = self._host, None, False
+            await anyio.aclose_forcefully(host.side.stream)
 
 
-def requested_host(request: h11.Request) -> str | None:
-    """The host that a request wants; None if it says none, or two."""
-    hosts = [value for name, value in request.headers if name == b"host"]
-    if len(hosts) != 1 or request.method == b"CONNECT":
-        return None
-    name = _without_port(hosts[0].decode("ascii", "replace"))
-    target = request.target.decode("ascii", "replace")
-    if not target.startswith(("/", "*")):
-        try:
-            named = urlsplit(target).hostname
-        except ValueError:
-            return None
-        if named is None or host_name(named) != name:
-            return None
-    return name
-
-
-def with_headers(request: h11.Request, added: Mapping[str, str]) -> h11.Request:
-    """The request with these headers in the place of its own of the same names."""
-    names = {name.lower().encode() for name in added}
-    kept = [(raw, value) for (raw, value) in request.headers.raw_items() if raw.lower() not in names]
-    new = [(name.encode(), value.encode("latin-1")) for name, value in added.items()]
-    return h11.Request(method=request.method, target=request.target, headers=kept + new)
-
-
-def _in_our_version(answer: h11.Response | h11.InformationalResponse) -> h11.Response | h11.InformationalResponse:
-    """The same answer in HTTP/1.1: how each side ends its messages is between it and the gate."""
-    return type(answer)(status_code=answer.status_code, headers=list(answer.headers.raw_items()), reason=answer.reason)
-
-
-def _without_port(authority: str) -> str | None:
-    host, colon, port = authority.partition(":")
-    return host_name(host) if not colon or port.isdigit() else None
-
-
-async def _refuse(guest: Side, why: str) -> None:
-    body = f"Roost could not pass this request on: {why}.\n".encode()
+async def _refuse(guest: Side, refused: Refusal) -> None:
+    body = f"Roost could not pass this request on: {refused.why}.\n".encode()
     headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), ("Connection", "close")]
-    await guest.send(h11.Response(status_code=502, headers=headers))
+    await guest.send(h11.Response(status_code=refused.status, headers=headers))
     await guest.send(h11.Data(data=body))
     await guest.send(h11.EndOfMessage())

@@ -40,7 +40,8 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
         internet=st.just(False),
         allow=st.just(("api.example.com", "*.example.org")),
         dns=st.none() | st.just(()) | st.just(("203.0.113.53",)),
-        rules=st.dictionaries(st.just("api.example.com"), st.dictionaries(st.just("X-Key"), st.just("value"))),
+        rules=st.just({"api.example.com": {"X-Key": "value"}}) | st.just({"api.example.com": {}}),
+        plain=st.just(()) | st.just(("api.example.com",)),
         proxy=st.none()
         | st.builds(Proxy, address=st.just("proxy.example.com:1080"), username=st.just("ada"), password=st.just("pw")),
     ),
