@@ -262,6 +262,7 @@ def dns(log: Log, zone: dict[str, str]) -> type[socketserver.BaseRequestHandler]
                 at += 1 + query[at]
             name, kind = ".".join(labels).lower(), struct.unpack(">H", query[at + 1 : at + 3])[0]
             log("dns", name, kind)
+            log("message", query.hex())
             found = zone.get(name) if kind == 1 else None
             flags = 0x8180 if name in zone else 0x8183
             answer = query[:2] + struct.pack(">HHHHH", flags, 1, 1 if found else 0, 0, 0) + query[12 : at + 5]

@@ -124,9 +124,11 @@ async def test_names_are_asked_of_the_servers_that_were_named(world: World, slot
     for at in (str(GATEWAY_ADDRESS), INTERNET):  # through the node, and straight
         assert (await to_thread.run_sync(ask, at))[-4:] == socket.inet_aton(INTERNET)
     await world.set(**CLOSED, allow=(API,), dns=())
-    for at in (str(GATEWAY_ADDRESS), INTERNET):
-        with pytest.raises(ConnectionRefusedError):
-            await to_thread.run_sync(ask, at)
+    asked = len(world.asked())
+    assert (await to_thread.run_sync(ask, str(GATEWAY_ADDRESS)))[3] & 15 == 5
+    with pytest.raises(ConnectionRefusedError):
+        await to_thread.run_sync(ask, INTERNET)
+    assert len(world.asked()) == asked
 
 
 async def test_the_next_server_tells_nothing_before_it_knows_the_policy(

@@ -100,6 +100,11 @@ class Egress:
         return self.dns != () and (self.internet or bool(self.allow))
 
     @property
+    def limits_names(self) -> bool:
+        """Whether some names may be asked for and others not, or none."""
+        return bool(self.hosts) or not self.names
+
+    @property
     def gated(self) -> bool:
         """Whether connections must be looked into, which the firewall cannot do."""
         return bool(self.hosts) or self.adds_headers or self.proxy is not None

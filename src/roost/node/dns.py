@@ -1,9 +1,11 @@
 """The node's DNS forwarder: what guests ask at their gateway arrives here and is asked of the host's resolvers.
 
 Guests cannot reach the host's resolvers themselves: those have private or loopback addresses, which are closed to
-guests. Messages are passed on as they are, both ways, but for their id: a fresh one for each question, on a socket of
-its own, so that no guest can guess what an answer to another has to look like. A question comes by UDP and is asked by
-UDP; an answer too long for that says so, and the guest asks again by TCP, which is asked by TCP.
+guests. Resolvers trust who asks by the address, and here that is the host's: so a question is asked in our own words, and
+what is more than a question (updates, zone transfers, options) is not passed on at all. Each is asked with a fresh id, on
+a socket of its own, so that no guest can guess what an answer to another has to look like. Answers are passed on as they are.
+A question comes by UDP and is asked by UDP; an answer too long for that says so, and the guest asks again by TCP, which is
+asked by TCP.
 
 What a guest can take of it is bounded: questions in flight and connections, for each slot and for all together.
 """
@@ -28,18 +30,22 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from roost.domain.egress import Egress, may_ask
 from roost.domain.errors import Fault
+from roost.domain.reverse import is_private_reverse
 from roost.node.dns_wire import (
-    FORMAT_ERROR,
     HTTPS,
+    NO_SUCH_NAME,
+    NOT_IMPLEMENTED,
     REFUSED,
     SERVER_FAILED,
     SERVICE,
+    Query,
     answers,
+    asked_again,
     failure,
     is_helpful,
+    is_other_operation,
     is_query,
-    question_name,
-    question_type,
+    read_query,
 )
 
 DNS_PORT = 53
@@ -162,7 +168,9 @@ class Forwarder:
 
     async def _answer_datagram(self, datagrams: socket.socket, query: bytes, slot: int, source: tuple[str, int]) -> None:
         with self._counted(slot), _contained(slot):
-            _send(datagrams, await self._answer(query, slot, ask_by_datagram), source)
+            answer = await self._answer(query, slot, ask_by_datagram)
+            if answer is not None:
+                _send(datagrams, answer, source)
 
     async def _serve_connections(self, listener: Listener[SocketStream], tasks: TaskGroup) -> None:
         async def serve(stream: SocketStream) -> None:
@@ -189,26 +197,29 @@ class Forwarder:
                 if not is_query(query):
                     return
                 answer = await self._answer(query, slot, ask_by_stream)
+                if answer is None:
+                    return
                 with anyio.fail_after(IDLE_CONNECTION_S):
                     await stream.send(struct.pack(">H", len(answer)) + answer)
         except (TimeoutError, anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
             return  # the guest is done, or gone
 
-    async def _answer(self, query: bytes, slot: int, ask: Ask) -> bytes:
-        name = question_name(query)
-        if name is None:
-            return failure(query, FORMAT_ERROR)
+    async def _answer(self, message: bytes, slot: int, ask: Ask) -> bytes | None:
+        """None for what makes no sense: it gets no answer."""
+        if is_other_operation(message):
+            return failure(message, NOT_IMPLEMENTED)
+        query = read_query(message)
+        if query is None:
+            return None
         if self._on_query is not None:
-            self._on_query(slot, name)
+            self._on_query(slot, query.name)
         egress = self._egress_of(slot)
-        if egress is not None:
-            if not may_ask(egress, name):
-                return failure(query, REFUSED)
-            if egress.gated and question_type(query) in (SERVICE, HTTPS):
-                return failure(query, 0)  # they would have the guest hide the name it wants from the gate
+        code = answered_here(query, egress)
+        if code is not None:
+            return failure(message, code)
         resolvers = resolvers_for(egress, self._resolvers)
-        answer = await ask_in_turn(resolvers, secrets.token_bytes(2) + query[2:], ask, self._attempt_timeout_s)
-        return failure(query, SERVER_FAILED) if answer is None else query[:2] + answer[2:]
+        answer = await ask_in_turn(resolvers, asked_again(query, secrets.token_bytes(2)), ask, self._attempt_timeout_s)
+        return failure(message, SERVER_FAILED) if answer is None else message[:2] + answer[2:]
 
     def _is_full(self, slot: int) -> bool:
         return self._in_flight[slot] >= IN_FLIGHT_OF_SLOT or self._in_flight.total() >= IN_FLIGHT
@@ -225,6 +236,18 @@ class Forwarder:
 
 
 Ask = Callable[[Resolver, bytes], Awaitable[bytes]]
+
+
+def answered_here(query: Query, egress: Egress | None) -> int | None:
+    """What is answered without asking anybody; None if it is to be asked. `egress` is None where it is not known to be
+    limited."""
+    if not query.asks_for_data or (egress is not None and not may_ask(egress, query.name)):
+        return REFUSED
+    if is_private_reverse(query.name):
+        return NO_SUCH_NAME
+    if egress is not None and egress.gated and query.kind in (SERVICE, HTTPS):
+        return 0  # there is no such record: it would have the guest hide the name it wants from the gate
+    return None
 
 
 def resolvers_for(egress: Egress | None, otherwise: Resolvers) -> Sequence[Resolver]:

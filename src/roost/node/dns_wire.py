@@ -8,13 +8,37 @@ from ipaddress import IPv4Address
 
 HEADER_BYTES = 12
 ADDRESS, SERVICE, HTTPS = 1, 64, 65  # types of questions
-FORMAT_ERROR, SERVER_FAILED, REFUSED = 1, 2, 5
+SERVER_FAILED, NO_SUCH_NAME, NOT_IMPLEMENTED, REFUSED = 2, 3, 4, 5
 
 _RESPONSE, _TRUNCATED, _RECURSION_AVAILABLE = 0x8000, 0x0200, 0x0080
 _OPCODE, _RECURSION_DESIRED = 0x7800, 0x0100
+_AUTHENTIC, _CHECKING_DISABLED = 0x0020, 0x0010
 _CODE = 0x000F
 _INTERNET = 1
+_OPT = 41
+_NO_DATA = frozenset((_OPT, *range(249, 255)))  # keys, signatures, zone transfers: they say something to a server
+_DNSSEC_OK = 0x8000  # in the second half of what would be OPT's time to live
+_SMALLEST_PAYLOAD_BYTES, _LARGEST_PAYLOAD_BYTES = 512, 4096
+_MOST_EXTRAS = 4
 _MOST_RECORDS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question, and all that is passed on of how it was asked."""
+
+    flags: int  # recursion desired, authentic data, checking disabled
+    name: str  # lowercase, without the last dot; a dot within a label is written `\\.`
+    kind: int
+    is_internet: bool  # of the class IN
+    question: bytes
+    payload_bytes: int | None  # how long an answer by UDP may be; None if it is not said (no EDNS)
+    wants_dnssec: bool
+
+    @property
+    def asks_for_data(self) -> bool:
+        """Whether it asks for records of a name on the internet, as programs do."""
+        return self.is_internet and self.kind not in _NO_DATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +47,49 @@ class Found:
 
     addresses: tuple[IPv4Address, ...]
     ttl_s: int
+
+
+def read_query(message: bytes) -> Query | None:
+    """None unless it is one well-formed question, with nothing before or behind it but additional records."""
+    name = question_name(message)
+    if name is None or not is_query(message) or is_other_operation(message):
+        return None
+    flags, _, answers_, authorities, extras = struct.unpack_from(">HHHHH", message, 2)
+    if answers_ or authorities or extras > _MOST_EXTRAS:
+        return None
+    asked = question(message)
+    options: list[tuple[int, int]] = []
+    at = HEADER_BYTES + len(asked)
+    try:
+        for _ in range(extras):
+            is_root, at = message[at] == 0, _after_name(message, at)
+            kind, payload, time_to_live, length = struct.unpack_from(">HHIH", message, at)
+            at += 10 + length
+            if kind == _OPT and is_root:
+                options.append((payload, time_to_live))
+    except (struct.error, IndexError):
+        return None
+    if at != len(message) or len(options) > 1:
+        return None
+    payload, time_to_live = options[0] if options else (None, 0)
+    kind, network = struct.unpack(">HH", asked[-4:])
+    kept = flags & (_RECURSION_DESIRED | _AUTHENTIC | _CHECKING_DISABLED)
+    return Query(kept, name, kind, network == _INTERNET, asked, payload, bool(time_to_live & _DNSSEC_OK))
+
+
+def asked_again(query: Query, identity: bytes) -> bytes:
+    """The same question in our own words: whatever else the asker said (options of EDNS, signatures) stays behind."""
+    has_options = query.payload_bytes is not None
+    message = identity + struct.pack(">HHHHH", query.flags, 1, 0, 0, 1 if has_options else 0) + query.question
+    if query.payload_bytes is None:
+        return message
+    payload = min(max(query.payload_bytes, _SMALLEST_PAYLOAD_BYTES), _LARGEST_PAYLOAD_BYTES)
+    return message + b"\0" + struct.pack(">HHIH", _OPT, payload, _DNSSEC_OK if query.wants_dnssec else 0, 0)
+
+
+def is_other_operation(message: bytes) -> bool:
+    """Whether it is no question at all: UPDATE, NOTIFY and the like. Of messages that have a header."""
+    return bool(struct.unpack_from(">H", message, 2)[0] & _OPCODE)
 
 
 def question_name(message: bytes) -> str | None:
@@ -37,14 +104,10 @@ def question_name(message: bytes) -> str | None:
             return ".".join(labels) if at + 5 <= len(message) and at - HEADER_BYTES < 255 else None
         if length > 63 or at + 1 + length > len(message):
             return None
-        labels.append(message[at + 1 : at + 1 + length].decode("ascii", "backslashreplace").lower())
+        label = message[at + 1 : at + 1 + length].decode("ascii", "backslashreplace").lower()
+        labels.append(label.replace(".", "\\."))
         at += 1 + length
     return None
-
-
-def question_type(message: bytes) -> int:
-    """What kind of record a well-formed query asks for."""
-    return struct.unpack(">H", question(message)[-4:-2])[0]
 
 
 def question(message: bytes) -> bytes:

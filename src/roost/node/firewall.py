@@ -178,10 +178,12 @@ def render_egress(desk: Desk, egress: Egress, gate_port: int | None = None) -> s
 
 
 def _egress_rules(desk: Desk, egress: Egress) -> list[str]:
-    rules: list[str] = []
-    if egress.names:
-        rules.append(f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept")
-    rules.append("ip daddr @never goto refuse")
+    """Names are always asked of the forwarder, which knows who may have which: programs take its refusal at once, where some
+    wait out an address that does not answer."""
+    rules = [
+        f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept",
+        "ip daddr @never goto refuse",
+    ]
     if egress.proxy is not None:
         rules.append("meta l4proto tcp goto refuse")  # what is left of connections that began without the proxy
     elif egress.adds_headers:

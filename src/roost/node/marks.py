@@ -1,4 +1,4 @@
-"""Which slots belong to sandboxes that may ask for some names only: one empty file for each, beside the address ranges.
+"""Which slots belong to sandboxes that may ask for some names only, or none: an empty file for each, beside the address ranges.
 
 The kernel keeps a slot's firewall when the server ends, but the forwarder keeps nothing. Until the next server has been
 told what an adopted slot may ask for, those that are marked here are told nothing. Blocking; runs in threads.

@@ -110,7 +110,7 @@ class Slots:
         )
         self._open_gates: dict[int, Gate] = {}
         self._marks = Marks(self._settings.run_directory / "limited", self._instance)
-        self._silent: frozenset[int] = frozenset()  # adopted, and told nothing until it is known what they may ask for
+        self._silent: frozenset[int] = frozenset()  # told nothing until it is known what they may ask for
         self._spares: deque[SlotPlan] = deque()
         self._free: deque[int] = deque()  # the longest free first: an address rests as long as it can
         self._spare_taken = anyio.Event()
@@ -192,16 +192,17 @@ class Slots:
         if self._egress.get(plan.index) == egress:
             return
         self._egress.pop(plan.index, None)  # unknown until it is done
+        self._silent |= {plan.index}
         gate = await self._gates.open(plan, egress) if egress.gated else None
         try:
             ruleset = firewall.render_egress(self.desk, egress, gate.port if gate else None)
 
             def load() -> None:
-                if egress.hosts:
+                if egress.limits_names:
                     self._marks.put(plan.index)
                 wires.enter(plan.router_netns)
                 firewall.apply(ruleset, to=f"slot {plan.index}")
-                if not egress.hosts:
+                if not egress.limits_names:
                     self._marks.drop(plan.index)
 
             await self._apart(load, f"change the egress of slot {plan.index}")
@@ -213,6 +214,7 @@ class Slots:
         if gate is not None:
             self._open_gates[plan.index] = gate
         self._egress[plan.index] = egress
+        self._silent -= {plan.index}
         if before is not None:
             await before.close()
 

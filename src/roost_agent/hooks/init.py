@@ -47,7 +47,7 @@ class Identity:
         sandbox.template_id = checked.template_id or sandbox.template_id
         if checked.entropy:
             machine.add_entropy(checked.entropy)
-        if checked.hostname:
+        if checked.hostname and (checked.new_identity or checked.hostname != machine.hostname):
             machine.set_hostname(checked.hostname)
         if checked.resolvers:
             machine.set_resolvers(checked.resolvers)

@@ -30,6 +30,11 @@ class Machine:
     def path(self, relative: str) -> str:
         return os.path.join(self._root, relative)
 
+    @property
+    def hostname(self) -> str | None:
+        """None if it is not this agent's to give."""
+        return socket.gethostname() if self._owns_kernel else None
+
     def set_hostname(self, name: str) -> None:
         if not self.writable:
             return

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream, UDPSocket
 
+from roost.domain.egress import Egress
 from roost.domain.errors import Fault
 from roost.node.dns import IN_FLIGHT_OF_SLOT, Forwarder, ResolvConf, Resolver, parse_resolv_conf
 from roost.node.dns_wire import failure, question_name
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 Answer = Callable[[bytes], bytes | None]
 PATIENCE_S = 60.0
-NO_ERROR, FORMAT_ERROR, SERVER_FAILED, REFUSED = 0, 1, 2, 5
+NO_ERROR, SERVER_FAILED, NO_SUCH_NAME, NOT_IMPLEMENTED, REFUSED = 0, 2, 3, 4, 5
 
 
 def query(name: str = "www.example", identity: bytes = b"\x12\x34") -> bytes:
@@ -179,16 +180,100 @@ async def test_strangers_get_no_answer_and_cost_no_question() -> None:
     assert not asked_upstream
 
 
-async def test_rubbish_is_answered_as_such_or_not_at_all() -> None:
+async def test_rubbish_gets_no_answer() -> None:
+    two_questions = query()[:4] + b"\0\2" + query()[6:] + query()[12:]
     async with resolver(answered) as host, forwarder(host) as port:
-        broken = query()[:-3]
-        assert code_of(await ask_datagram(port, broken)) == FORMAT_ERROR
         async with await anyio.create_connected_udp_socket("127.0.0.1", port) as sock:
-            for silent in (b"", b"short", answered(query())):
+            for silent in (b"", b"short", answered(query()), query()[:-3], query() + b"behind", two_questions):
                 await sock.send(silent)
             await sock.send(query("still.there"))
             with anyio.fail_after(PATIENCE_S):
                 assert await sock.receive() == answered(query("still.there"))
+        with pytest.raises(anyio.EndOfStream):
+            await ask_stream(port, query() + b"behind")
+
+
+def asking(name: str = "www.example", *, flags: int = 0x0100, kind: int = 1, network: int = 1, extras: bytes = b"") -> bytes:
+    counts = struct.pack(">HHHHH", flags, 1, 0, 0, 1 if extras else 0)
+    return b"\x12\x34" + counts + query(name)[12:-4] + struct.pack(">HH", kind, network) + extras
+
+
+def options(*data: bytes, payload: int = 1232, flags: int = 0) -> bytes:
+    return b"\0" + struct.pack(">HHIH", 41, payload, flags, len(b"".join(data))) + b"".join(data)
+
+
+COOKIE = struct.pack(">HH", 10, 8) + b"carry me"
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (asking(flags=0x2800), NOT_IMPLEMENTED),  # UPDATE
+        (asking(flags=0x2000), NOT_IMPLEMENTED),  # NOTIFY
+        (asking(flags=0x1000), NOT_IMPLEMENTED),  # STATUS
+        (asking(kind=252), REFUSED),  # AXFR
+        (asking(kind=251), REFUSED),  # IXFR
+        (asking(kind=249), REFUSED),  # TKEY
+        (asking("version.bind", kind=16, network=3), REFUSED),  # CHAOS
+        (asking(network=255), REFUSED),
+        (asking("1.0.0.10.in-addr.arpa", kind=12), NO_SUCH_NAME),
+        (asking("1.0.168.192.IN-ADDR.arpa", kind=12), NO_SUCH_NAME),
+        (asking("254.169.in-addr.arpa", kind=2), NO_SUCH_NAME),
+        (asking("1.0.0.127.in-addr.arpa", kind=255), NO_SUCH_NAME),
+        (asking(".".join("1" + "0" * 31) + ".ip6.arpa", kind=12), NO_SUCH_NAME),
+    ],
+)
+async def test_what_is_no_question_about_the_internet_is_answered_here(asked: bytes, code: int) -> None:
+    asked_upstream: list[bytes] = []
+
+    def answer(asked: bytes) -> bytes:
+        asked_upstream.append(asked)
+        return answered(asked)
+
+    async with resolver(answer) as host, forwarder(host) as port:
+        for said in (await ask_datagram(port, asked), *await ask_stream(port, asked)):
+            assert (said[:2], code_of(said)) == (asked[:2], code)
+    assert not asked_upstream
+
+
+@pytest.mark.parametrize(
+    ("asked", "passed"),
+    [
+        (asking(extras=options(COOKIE)), asking(extras=options())),
+        (asking(extras=options(flags=0x8000)), asking(extras=options(flags=0x8000))),  # DNSSEC
+        (asking(extras=options(payload=65535, flags=0x01FF0000)), asking(extras=options(payload=4096))),
+        (asking(extras=options(payload=1)), asking(extras=options(payload=512))),
+        (asking(flags=0x07F0), asking(flags=0x0130)),  # bits that mean nothing, and those that do
+        (asking("8.8.8.8.in-addr.arpa", kind=12), asking("8.8.8.8.in-addr.arpa", kind=12)),
+        (asking(extras=b"\1x\0" + struct.pack(">HHIH", 250, 255, 0, 3) + b"key"), asking()),  # a signature
+    ],
+)
+async def test_a_question_is_asked_in_our_own_words(asked: bytes, passed: bytes) -> None:
+    asked_upstream: list[bytes] = []
+
+    def answer(asked: bytes) -> bytes:
+        asked_upstream.append(asked)
+        return answered(asked[:12] + asked[12:][: len(passed) - 12])
+
+    async with resolver(answer) as host, forwarder(host) as port:
+        await ask_datagram(port, asked)
+        await ask_stream(port, asked)
+    assert [each[2:] for each in asked_upstream] == [passed[2:]] * 2
+
+
+async def test_who_may_reach_nothing_is_refused_at_once() -> None:
+    port = free_port()
+    nothing = Forwarder(
+        listen=("127.0.0.1", port),
+        resolvers=lambda: (Resolver("127.0.0.1", free_port()),),
+        slot_of=lambda source: 7,
+        egress_of=lambda slot: Egress(internet=False),
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(nothing.serve)
+        assert code_of(await ask_datagram(port, query())) == REFUSED
+        assert code_of((await ask_stream(port, query()))[0]) == REFUSED
+        tasks.cancel_scope.cancel()
 
 
 async def test_connections_cut_short_do_no_harm() -> None:
@@ -285,6 +370,7 @@ def test_resolv_conf_is_read_again_when_it_changed(tmp_path: Path) -> None:
         ),
         (query()[:4] + b"\0\2" + query()[6:], None),
         (b"\0" * 11, None),
+        (query()[:12] + b"\x05a.b.c\x03com\0\0\1\0\1", "a\\.b\\.c.com"),  # not the name a.b.c.com
     ],
 )
 def test_names_of_questions(message: bytes, name: str | None) -> None:

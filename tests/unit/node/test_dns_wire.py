@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.node.dns_wire import Found, addresses_in, answers, failure, query_for, question_name, question_type
+from roost.node.dns_wire import Found, addresses_in, answers, asked_again, failure, query_for, question_name, read_query
 
 QUERY = query_for("api.example.com", b"\1\2")
 
@@ -21,7 +21,9 @@ def answer(*records: bytes) -> bytes:
 
 def test_a_question_is_read_as_it_was_written() -> None:
     assert question_name(QUERY) == "api.example.com"
-    assert question_type(QUERY) == 1
+    query = read_query(QUERY)
+    assert query is not None and (query.name, query.kind, query.asks_for_data) == ("api.example.com", 1, True)
+    assert asked_again(query, QUERY[:2]) == QUERY
     assert answers(QUERY, failure(QUERY, 5))
 
 
@@ -46,3 +48,13 @@ def test_what_is_cut_off_is_not_made_up(cut: int) -> None:
     whole = answer(record(1, 60, bytes([203, 0, 113, 7])))
     found = addresses_in(whole[:cut])
     assert found.addresses == ((IPv4Address("203.0.113.7"),) if cut >= len(whole) else ())
+
+
+@given(st.binary(max_size=100), st.integers(0, 0xFFFF))
+def test_what_is_asked_again_is_a_plain_question_whatever_was_asked(data: bytes, extras: int) -> None:
+    query = read_query(QUERY[:10] + struct.pack(">H", extras) + QUERY[12:] + data)
+    if query is not None:
+        again = asked_again(query, b"\1\2")
+        assert read_query(again) is not None
+        assert len(again) <= len(QUERY) + 11
+    read_query(data)

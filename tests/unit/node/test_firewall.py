@@ -32,7 +32,7 @@ NEVER_RULE = "ip daddr @never goto refuse"
     ("egress", "expected"),
     [
         (OPEN, [NAMES, NEVER_RULE, "accept"]),
-        (Egress(internet=False), [NEVER_RULE, "goto refuse"]),
+        (Egress(internet=False), [NAMES, NEVER_RULE, "goto refuse"]),  # the forwarder refuses, which is sooner believed
         (
             Egress(internet=False, allow=("203.0.113.7", "192.0.2.0/24")),
             [NAMES, NEVER_RULE, "ip daddr { 192.0.2.0/24, 203.0.113.7/32 } accept", "goto refuse"],

@@ -60,8 +60,10 @@ class Envd:
         await self._post(address, "/roost/flush", {}, limit_s=_FLUSH_LIMIT_S)
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        # The same one awake again has everything but fresh chance: reading and comparing files would only take time.
-        told = _identity(identity) if identity.fresh else _entropy() | _driver(identity.driver)
+        # The same one awake again has everything but fresh chance, and a name that it was given meanwhile: reading and comparing
+        # files would only take time.
+        awake = {"hostname": identity.hostname, **_entropy(), **_driver(identity.driver)}
+        told = _identity(identity) if identity.fresh else awake
         await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})
 
     async def set_driver(self, address: str, driver: Driver | None) -> None:
