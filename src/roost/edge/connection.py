@@ -7,7 +7,6 @@ answered, the next one waits unread.
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Any, cast
 
 from roost.domain.errors import Invalid
@@ -21,6 +20,7 @@ from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
 from roost.edge.resolve import Resolver, Target
 from roost.edge.screen import Screen
+from roost.edge.sockets import detect_dead_peer, reset_when_closed
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Turn
 
@@ -81,7 +81,7 @@ class ClientConnection(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         scheme = b"https" if transport.get_extra_info("sslcontext") else b"http"
         self.peer = Peer(str(address[0]).encode() if isinstance(address, tuple) else b"", scheme)
-        _detect_dead_peer(transport.get_extra_info("socket"))
+        detect_dead_peer(transport.get_extra_info("socket"))
         cast(set[Any], self._parts.server_state.connections).add(self)
         self._arm(limits.idle_timeout_s)
 
@@ -317,6 +317,10 @@ class ClientConnection(asyncio.Protocol):
         self._closing = True
         self._transport.abort()
 
+    def reset(self) -> None:
+        reset_when_closed(self._transport.get_extra_info("socket"))
+        self.abort()
+
     # Inside
 
     def _resume(self) -> None:
@@ -384,11 +388,3 @@ class ClientConnection(asyncio.Protocol):
             self._refuse(pages.head_too_slow(self._board.limits.head_timeout_s))
         else:
             self.close()
-
-
-def _detect_dead_peer(sock: socket.socket | None) -> None:
-    """An open tunnel may be silent for days, or half closed; a client that vanished must not hold one for ever."""
-    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 120)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 30)

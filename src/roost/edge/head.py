@@ -183,7 +183,10 @@ def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None, mask_ho
     chain = forwarded.get(b"x-forwarded-for")
     lines.append(b"X-Forwarded-For: " + (chain + b", " + peer.address if chain else peer.address))
     lines.append(b"X-Forwarded-Proto: " + forwarded.get(b"x-forwarded-proto", peer.scheme))
-    lines.append(b"X-Forwarded-Host: " + forwarded.get(b"x-forwarded-host", head.host or b""))
+    # A service that sees the real Host needs no other; E2B's services get this one with a masked Host alone.
+    host = forwarded.get(b"x-forwarded-host", head.host if mask_host is not None else None)
+    if host is not None:
+        lines.append(b"X-Forwarded-Host: " + host)
     if upgrade is not None:
         lines += [b"Connection: Upgrade", b"Upgrade: " + upgrade]
     lines.append(b"\r\n")

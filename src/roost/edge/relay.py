@@ -344,14 +344,18 @@ class Exchange:
         if self._reach is not None:
             self._reach.reconsider()  # nothing was sent yet: it finds the sandbox gone and says so
         else:
-            self.cut()
+            self._break_off()
+            self._client.reset()
 
     def cut(self) -> None:
+        self._break_off()
+        self._client.abort()
+
+    def _break_off(self) -> None:
         upstream = self._upstream
         self._end()
         if upstream is not None:
             upstream.abort()
-        self._client.abort()
 
     def refuse(self, answer: Answer) -> None:
         """Answers in the sandbox's place; nothing of the sandbox's own answer was passed on."""

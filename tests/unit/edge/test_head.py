@@ -16,8 +16,8 @@ def request(*lines: bytes) -> bytes:
     return b"\r\n".join((b"POST /p?q HTTP/1.1", b"Host: h", *lines, b"", b""))
 
 
-def forwarded(raw: bytes, peer: Peer = STRANGER, upgrade: bytes | None = None) -> list[bytes]:
-    return render_request(parse_request(raw), peer, upgrade).split(b"\r\n")
+def forwarded(raw: bytes, peer: Peer = STRANGER, upgrade: bytes | None = None, mask_host: bytes | None = None) -> list[bytes]:
+    return render_request(parse_request(raw), peer, upgrade, mask_host).split(b"\r\n")
 
 
 def test_what_a_request_says() -> None:
@@ -99,7 +99,8 @@ def test_who_is_believed_about_where_a_request_came_from() -> None:
     claims = request(b"X-Forwarded-For: 1.2.3.4", b"X-Forwarded-Proto: https", b"X-Forwarded-Host: site")
     assert b"X-Forwarded-For: 198.51.100.7" in forwarded(claims)
     assert b"X-Forwarded-Proto: http" in forwarded(claims)
-    assert b"X-Forwarded-Host: h" in forwarded(claims)
+    assert not [line for line in forwarded(claims) if line.startswith(b"X-Forwarded-Host")]
+    assert b"X-Forwarded-Host: h" in forwarded(claims, mask_host=b"masked")
     assert b"X-Forwarded-For: 1.2.3.4, 127.0.0.1" in forwarded(claims, LOCAL)
     assert b"X-Forwarded-Proto: https" in forwarded(claims, LOCAL)
     assert b"X-Forwarded-Host: site" in forwarded(claims, LOCAL)
