@@ -9,6 +9,7 @@ from typing import Any
 
 from roost_agent.errors import ClientGone, HttpError, RpcError
 from roost_agent.http.connection import JSON, Exchange
+from roost_agent.http.encoding import Compressor, choose_coding
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 STREAM_JSON = "application/connect+json"
@@ -109,9 +110,19 @@ async def serve_unary(verb: Unary, call: Call) -> None:
     try:
         _refuse_compression(exchange, "content-encoding")
         message = _parse(await _whole_body(exchange))
-        exchange.answer_json(await verb(call, message))
+        coding = choose_coding(exchange.head.headers.get("accept-encoding"))
+        _answer_unary(exchange, await verb(call, message), coding)
     except RpcError as error:
         exchange.answer_json(_error_body(error), error.status)
+
+
+def _answer_unary(exchange: Exchange, message: Message, coding: str) -> None:
+    if coding != "gzip" or not message:
+        exchange.answer_json(message)
+        return
+    compressor = Compressor()
+    content = compressor.add(encode(message)) + compressor.finish()
+    exchange.answer(200, content, JSON, [("Content-Encoding", coding)])
 
 
 async def serve_server_stream(verb: ServerStream, call: Call) -> None:

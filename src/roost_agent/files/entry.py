@@ -12,6 +12,7 @@ from roost_agent.users import Users
 
 _TYPES = {stat.S_IFREG: "FILE_TYPE_FILE", stat.S_IFDIR: "FILE_TYPE_DIRECTORY", stat.S_IFLNK: "FILE_TYPE_SYMLINK"}
 _UNKNOWN = "FILE_TYPE_UNSPECIFIED"
+_EMPTY_DIRECTORY_BYTES = 4096  # as on ext4, which E2B's clients know; on btrfs it would be 0
 # Go's letters, in Go's order, which E2B's clients show.
 _KINDS = {
     stat.S_IFDIR: "d",
@@ -34,7 +35,7 @@ def describe(path: str, users: Users, status: os.stat_result | None = None) -> M
         "name": os.path.basename(path) or "/",
         "path": path,
         "type": _TYPES.get(kind, _UNKNOWN),
-        "size": str(own.st_size),
+        "size": str(own.st_size or (_EMPTY_DIRECTORY_BYTES if kind == stat.S_IFDIR else 0)),
         "mode": own.st_mode & 0o777,
         "permissions": permissions(own.st_mode),
         "owner": users.user_name(own.st_uid),

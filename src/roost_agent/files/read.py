@@ -109,7 +109,8 @@ async def _send_range(exchange: Exchange, descriptor: int, headers: Headers, spa
     if start >= end:
         exchange.answer(416, headers=[*headers, ("Content-Range", f"bytes */{size}")])
         return
-    exchange.begin(206, [*headers, ("Content-Range", f"bytes {start}-{end - 1}/{size}")], end - start)
+    span_headers = [("Accept-Ranges", "bytes"), ("Content-Range", f"bytes {start}-{end - 1}/{size}")]
+    exchange.begin(206, [*headers, *span_headers], end - start)
     await exchange.send_file(descriptor, start, end - start)
 
 

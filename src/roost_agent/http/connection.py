@@ -53,6 +53,11 @@ DISCARD_BYTES = 64 * 1024 * 1024
 # An answer that a client does not take is given up after this long.
 LINGER_S = 30.0
 JSON = "application/json"
+# What pages of other origins may see of an answer, in E2B's envd.
+EXPOSED = (
+    "Content-Encoding, Connect-Content-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin,"
+    " Location, Cache-Control, X-Content-Type-Options"
+)
 
 Handle = Callable[["Exchange"], Awaitable[None]]
 Headers = list[tuple[str, str]]
@@ -345,7 +350,9 @@ class Exchange:
             self.keep_alive = False
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Unknown')}"]
         lines += [f"{name}: {value}" for name, value in headers]
-        lines.append("Access-Control-Allow-Origin: *")
+        lines += ["Access-Control-Allow-Origin: *", "Vary: Origin"]
+        if "origin" in self.head.headers:
+            lines.append(f"Access-Control-Expose-Headers: {EXPOSED}")
         if not self.keep_alive:
             lines.append("Connection: close")
         elif self.head.version == "1.0":

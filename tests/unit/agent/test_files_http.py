@@ -40,7 +40,7 @@ def test_round_trip(guest: Guest, tmp_path: Path) -> None:
     assert read.content == content
     assert read.headers["content-length"] == "100000"
     assert read.headers["content-disposition"] == "inline; filename=file.bin"
-    assert read.headers["vary"] == "Accept-Encoding" and read.headers["access-control-allow-origin"] == "*"
+    assert read.headers["vary"] == "Accept-Encoding, Origin" and read.headers["access-control-allow-origin"] == "*"
     put(guest, path, b"shorter")
     assert path.read_bytes() == b"shorter"
 
@@ -101,6 +101,7 @@ def test_ranges(guest: Guest, tmp_path: Path, asked: str, status: int, expected:
     assert (answer.status_code, answer.content) == (status, expected)
     if status == 206:
         assert answer.headers["content-range"].endswith("/100")
+        assert answer.headers.get("accept-ranges") == ("bytes" if status == 206 else None)
 
 
 def test_conditions(guest: Guest, tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ def test_stat_of_a_file(guest: Guest, tmp_path: Path) -> None:
     }
 
 
+def test_a_directory_has_a_size(guest: Guest) -> None:
+    """Some file systems say 0 of an empty one, where E2B's clients see what ext4 says."""
+    assert os.stat("/proc").st_size == 0
+    assert stat(guest, "/proc")["size"] == "4096"
+    [entry] = [entry for entry in guest.call(FS + "ListDir", {"path": "/"})["entries"] if entry["path"] == "/proc"]
+    assert entry["size"] == "4096"
+
+
 def test_stat_of_other_things(guest: Guest, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir(0o755)
     assert stat(guest, tmp_path / "directory")["permissions"] == "drwxr-xr-x"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,33 @@ def test_cors_preflight(guest: Guest) -> None:
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.headers["access-control-allow-headers"] == "*" and "POST" in answer.headers["access-control-allow-methods"]
+
+
+EXPOSED = (
+    "Content-Encoding, Connect-Content-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin,"
+    " Location, Cache-Control, X-Content-Type-Options"
+)
+
+
+def test_pages_of_others_are_told_what_they_may_see(guest: Guest) -> None:
+    """As E2B's envd tells them."""
+    for path in ("/health", "/nothing"):
+        answer = guest.http.get(path, headers={"Origin": "https://example.org"})
+        assert answer.headers["access-control-expose-headers"] == EXPOSED
+        assert (answer.headers["access-control-allow-origin"], answer.headers["vary"]) == ("*", "Origin")
+    plain = guest.http.get("/health")
+    assert plain.headers["vary"] == "Origin" and "access-control-expose-headers" not in plain.headers
+
+
+def test_unary_answers_are_compressed_when_asked(guest: Guest) -> None:
+    def stat(path: str, accept: str) -> httpx.Response:
+        return guest.http.post("/filesystem.Filesystem/Stat", json={"path": path}, headers={"Accept-Encoding": accept})
+
+    plain, packed = stat("/", "identity"), stat("/", "gzip, br")
+    assert (plain.headers.get("content-encoding"), packed.headers.get("content-encoding")) == (None, "gzip")
+    assert plain.json() == packed.json() and packed.headers["content-type"] == "application/json"
+    assert "content-encoding" not in stat("/nowhere", "gzip").headers, "errors are told plainly"
+    assert "content-encoding" not in stat("/", "gzip;q=0").headers
 
 
 def test_pipelined_requests_are_answered_in_order(guest: Guest) -> None:
