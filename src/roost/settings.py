@@ -220,10 +220,6 @@ class Settings(BaseSettings):
         """Sockets, locks and engine state: gone after a reboot, as what they tell of is."""
         return RUN / self.instance
 
-    @property
-    def pid_file(self) -> Path:
-        return self.run_dir / "server.pid"
-
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:

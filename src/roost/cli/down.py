@@ -13,8 +13,8 @@ from roost.cli.up import Home
 from roost.domain.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
-    from roost.cli.machine import Running
     from roost.settings import Settings
+    from roost.setup.running import Running
 
 
 def down(
@@ -23,8 +23,9 @@ def down(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was ended as JSON.")] = False,
 ) -> None:
     """End the server. Sandboxes live on and are taken up by the next `roost up`; with --all they sleep first."""
-    from roost.cli.machine import find_running, is_locked, stop
+    from roost.cli.machine import stop
     from roost.settings import Settings
+    from roost.setup.running import find_running, is_locked
 
     settings = Settings.load(home=home)
     running = find_running(settings.home)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from roost.cli.options import AsJson
 from roost.cli.rendering import say, say_json
+
+if TYPE_CHECKING:
+    from roost.client.endpoint import Endpoint
 
 
 def env(as_json: AsJson = False) -> None:
@@ -19,15 +23,19 @@ def env(as_json: AsJson = False) -> None:
 
 
 def variables_of() -> dict[str, str]:
-    from urllib.parse import urlsplit
-
     from roost.client import calls
     from roost.client.endpoint import find_endpoint
     from roost.client.roost import Roost
 
     endpoint = find_endpoint()
     with Roost(endpoint=endpoint) as roost:
-        domain = roost.run(calls.version())["domain"]
+        return variables_for(endpoint, roost.run(calls.version())["domain"])
+
+
+def variables_for(endpoint: Endpoint, domain: str) -> dict[str, str]:
+    """For a server at that address, whose sandboxes have names below the domain."""
+    from urllib.parse import urlsplit
+
     address = urlsplit(endpoint.url)
     variables = {
         "ROOST_URL": endpoint.url,
@@ -40,7 +48,8 @@ def variables_of() -> dict[str, str]:
         # E2B's clients reach a sandbox by its own name with https only; by this address with either.
         variables["E2B_SANDBOX_URL"] = endpoint.url
     elif endpoint.ca is not None:
-        # Python's clients take one file instead of the machine's, Node one more beside its own.
-        variables["SSL_CERT_FILE"] = str(endpoint.ca.with_name("bundle.pem"))
-        variables["NODE_EXTRA_CA_CERTS"] = str(endpoint.ca)
+        # Python's clients take one file instead of the machine's. Node takes one beside those it came with, in place of the one
+        # that a machine with an authority of its own had set: so it is the same, which has that one too.
+        bundle = str(endpoint.ca.with_name("bundle.pem"))
+        variables |= {"SSL_CERT_FILE": bundle, "NODE_EXTRA_CA_CERTS": bundle}
     return variables

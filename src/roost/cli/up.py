@@ -56,7 +56,7 @@ def up(
 
 
 def _refuse_second(settings: Settings) -> None:
-    from roost.cli.machine import find_running, is_locked
+    from roost.setup.running import find_running, is_locked
 
     if not is_locked(settings.home):
         return

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from roost.domain.errors import RoostError
 from roost.settings import Settings
@@ -22,6 +23,7 @@ from roost.setup.interpreter import find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import check_root, missing_packages
 from roost.setup.rootfs import find_rootfs
+from roost.setup.running import find_running
 from roost.setup.volume import GIB, Quotas, check_volume, existing_parent, is_btrfs, is_ready, quotas_of
 from roost.setup.web import find_web
 
@@ -263,19 +265,17 @@ def _network(settings: Settings, commands: Commands) -> Iterator[Check]:
 
 
 def _port(settings: Settings, commands: Commands) -> Iterator[Check]:
+    where = f"{settings.host}:{settings.port}"
+    server = find_running(settings.home)
+    if server is not None and urlsplit(server.url).port == settings.port:
+        yield ok("port", f"{where} is served by this Roost (pid {server.pid})")
+        return
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
-            if settings.pid_file.exists():
-                yield ok("port", f"{settings.host}:{settings.port} is served by this Roost")
-            else:
-                where = f"{settings.host}:{settings.port}"
-                yield failure(
-                    "port",
-                    f"{where} cannot be had: {error.strerror}",
-                    "Choose another (ROOST_PORT), or stop what holds it.",
-                )
+            remedy = "Choose another (ROOST_PORT), or stop what holds it."
+            yield failure("port", f"{where} cannot be had: {error.strerror}", remedy)
             return
-    yield ok("port", f"{settings.host}:{settings.port} is free")
+    yield ok("port", f"{where} is free")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -250,4 +251,9 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _trusted_here() -> Iterable[bytes]:
-    return (ssl.DER_cert_to_PEM_cert(each).encode() for each in ssl.create_default_context().get_ca_certs(binary_form=True))
+    """The machine's own, and what its owner told Node to trust beside."""
+    context = ssl.create_default_context()
+    if beside := os.environ.get("NODE_EXTRA_CA_CERTS"):
+        with suppress(OSError):  # ssl.SSLError is one: Node itself only warns of a file that is none
+            context.load_verify_locations(beside)
+    return (ssl.DER_cert_to_PEM_cert(each).encode() for each in context.get_ca_certs(binary_form=True))

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.machine import find_running, is_locked, require_running, stop
+from roost.cli.machine import require_running, stop
 from roost.cli.main import run
 from roost.cli.up import greet
 from roost.domain.errors import TimedOut, Unavailable
 from roost.serving import hold_home
+from roost.setup.running import find_running, is_locked
 
 SERVER = """
 import fcntl, json, os, pathlib, signal, sys

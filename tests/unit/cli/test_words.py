@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.main import get_command
 
+from roost.cli.env import variables_for
 from roost.cli.execution import FLAGS, VALUES, Execution, read
 from roost.cli.main import VERBS, build
 from roost.cli.rendering import span, volume
 from roost.cli.values import pairs, seconds
 from roost.cli.words import mark_words
+from roost.client.endpoint import Endpoint
 from roost.domain.errors import Invalid
 
 
@@ -98,3 +102,12 @@ def test_amounts_read_well() -> None:
 def test_every_verb_can_be_built_alone() -> None:
     for verb in VERBS:
         assert list(get_command(build(verb)).commands) == [verb]  # type: ignore[attr-defined]
+
+
+def test_clients_of_a_server_with_tls_trust_the_machine_too() -> None:
+    """Both variables take the place of what a machine with an authority of its own had set."""
+    endpoint = Endpoint("https://127.0.0.1:4700", "key", Path("/home/tls/ca.pem"))
+    variables = variables_for(endpoint, "sbx.localhost")
+    assert variables["SSL_CERT_FILE"] == variables["NODE_EXTRA_CA_CERTS"] == "/home/tls/bundle.pem"
+    assert variables["E2B_DOMAIN"] == "sbx.localhost:4700" and "E2B_SANDBOX_URL" not in variables
+    assert not {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} & set(variables_for(Endpoint("http://h:1", "key", None), "x.y"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from roost.serving import hold_home
 from roost.settings import Settings
 from roost.setup.doctor import Check, Status, examine, worst
 from roost.setup.engine import PINNED
@@ -92,6 +94,21 @@ def test_a_taken_port_is_a_failure(tmp_path: Path, taken_port: int) -> None:
     check = by_name(examine(settings))["port"]
     assert check.status is Status.FAILURE
     assert "ROOST_PORT" in (check.remedy or "")
+
+
+def test_the_port_of_a_server_that_runs_is_its_own(tmp_path: Path, taken_port: int) -> None:
+    settings = Settings(home=tmp_path, cache=tmp_path, port=taken_port)
+
+    def says(port: int) -> Check:
+        record = {"url": f"https://127.0.0.1:{port}", "pid": os.getpid()}
+        (tmp_path / "server.json").write_text(json.dumps(record))
+        return by_name(examine(settings))["port"]
+
+    assert says(taken_port).status is Status.FAILURE, "what a dead server left counts for nothing"
+    with hold_home(tmp_path):
+        own = says(taken_port)
+        assert own == Check("port", Status.OK, f"127.0.0.1:{taken_port} is served by this Roost (pid {os.getpid()})")
+        assert says(1).status is Status.FAILURE, "it serves elsewhere, and this port is somebody else's"
 
 
 def test_the_worst_counts() -> None:

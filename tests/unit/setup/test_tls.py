@@ -98,6 +98,18 @@ def test_the_bundle_trusts_what_the_machine_trusts_too(tmp_path: Path) -> None:
     assert set(trusted) == {*here, ours}
 
 
+def test_the_bundle_has_what_node_was_told_to_trust_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients get the bundle in its place."""
+    own = ensure(tmp_path / "own").ca
+    assert own is not None
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(own))
+    ensure(tmp_path / "ours")
+    bundle = (tmp_path / "ours" / "bundle.pem").read_text()
+    assert own.read_text().strip() in bundle
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(tmp_path / "nowhere"))
+    ensure(tmp_path / "without")
+
+
 def test_what_is_good_stays(tmp_path: Path) -> None:
     ensure(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
