@@ -112,11 +112,27 @@ class AsyncSandbox:
         """As `Sandbox.run`."""
         process = await self.start(command, stdin=input is not None, **options)
         collected: dict[Stream, bytearray] = {stream: bytearray() for stream in Stream}
+        failures: list[RoostError] = []  # told outside of the group, which would tell them as a group
         async with anyio.create_task_group() as tasks:
+
+            async def send(data: bytes) -> None:
+                try:
+                    await process.send_and_close(data)
+                except RoostError as error:
+                    failures.append(error)
+
             if input is not None:
-                tasks.start_soon(process.send_and_close, input)
-            async for output in process:
-                collected[output.stream] += output.data
+                tasks.start_soon(send, input)
+            try:
+                async for output in process:
+                    collected[output.stream] += output.data
+            except RoostError as error:
+                failures.insert(0, error)
+                tasks.cancel_scope.cancel()
+        await process.close()
+        # A process may end well without reading all of its input. One that failed did so for want of it.
+        if failures and (process.exit is None or process.exit.code):
+            raise failures[0]
         assert process.exit is not None
         stdout = bytes(collected[Stream.STDOUT] + collected[Stream.PTY])
         return CommandResult(process.exit.code, stdout, bytes(collected[Stream.STDERR]))

@@ -140,6 +140,10 @@ async def test_the_awaiting_client_does_the_same(server: Server, tmp_path: Path)
             assert result.stdout_bytes == b"".join(b"%d\n" % number for number in range(1, 50001))
             data = os.urandom(1_000_000)
             assert (await sandbox.run(["cat"], input=data)).stdout_bytes == data
+            for input in (None, b"", data):  # one failure, not a group of them
+                with pytest.raises(TimedOut):
+                    await sandbox.run(["sleep", "60"], timeout_s=0.1, input=input)
+            assert (await sandbox.run(["head", "-c", "3"], input=data)).stdout_bytes == data[:3], "the rest is nobody's loss"
             await sandbox.write_file(str(tmp_path / "f"), b"content")
             assert await sandbox.read_file(str(tmp_path / "f")) == b"content"
             assert (await sandbox.pause()).state == "paused"
