@@ -101,6 +101,8 @@ def from_answer(status: int, body: bytes) -> RoostError:
     code = content.get("code")
     if isinstance(code, str):
         return from_connect(code, message)
+    if isinstance(own_code := content.get("error_code"), str):
+        return from_record(own_code, message, {"sandbox": str(content.get("sandboxId", ""))}, status=status)
     if status == 502:
         return _from_edge(message, content)
     return _by_status(status, "agent_refused", message or f"The sandbox answered {status}.", {})

@@ -20,9 +20,9 @@ def delays() -> Iterator[float]:
 
 
 def is_passing(error: RoostError) -> bool:
-    """Whether the way may be open again in a moment. A sandbox that cannot be reached is not: it died or sleeps on
-    purpose."""
-    return isinstance(error, Unavailable) and error.code not in ("sandbox_unreachable", "port_not_open")
+    """Whether the way may be open again in a moment. A sandbox that cannot be reached is not: it died, sleeps on purpose,
+    or its agent hangs."""
+    return isinstance(error, Unavailable) and error.code not in ("sandbox_unreachable", "port_not_open", "guest_unreachable")
 
 
 def explained(error: RoostError, pid: int | None) -> RoostError:

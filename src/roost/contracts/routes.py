@@ -24,6 +24,7 @@ class Route:
     ingress: Ingress = PUBLIC
     driver: Driver | None = None  # the person who drives now
     links: Mapping[str, Link] = field(default_factory=dict)  # by digest; those that expired stay for a while
+    is_still: bool = False  # held still by its node for a while: it cannot answer, and will
     lost: int = 0  # the newest incarnation whose process was lost: connections to it, or to an earlier one, lead nowhere
 
 

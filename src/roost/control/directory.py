@@ -23,6 +23,9 @@ from roost.domain.sandbox import Sandbox
 REACHABLE = frozenset({State.RUNNING, State.SNAPSHOTTING})
 """States in which traffic is let through. While it falls asleep traffic waits: it would meet a frozen guest."""
 
+STILL = frozenset({State.SNAPSHOTTING})
+"""States in which a guest that traffic is let through to may be frozen, for as long as its memory takes to be written."""
+
 ENDED = frozenset(State) - LIVING | {State.KILLING}
 """States that lead nowhere but to the end: connections are cut."""
 
@@ -83,6 +86,7 @@ class RouteTable:
             driver=record.driver,
             links=dict(self._links_of.get(record.id, {})),
             lost=record.lost,
+            is_still=record.state in STILL,
         )
         self._replace(route)
 

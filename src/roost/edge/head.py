@@ -161,6 +161,31 @@ def parse_response(raw: bytes) -> ResponseHead:
     return ResponseHead(int(match.group(2)), match.group(3) or b"", int(match.group(1)), fields, framing)
 
 
+class ResponseHeads:
+    """Finds heads at the beginning of what a sandbox answers."""
+
+    __slots__ = ("_limit_bytes", "_pending")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._pending = b""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._pending
+
+    def take(self, data: bytes) -> tuple[ResponseHead, bytes] | None:
+        """The next head, and what came behind it; None while there is none. Raises Unavailable."""
+        self._pending += data
+        end = RESPONSE_HEAD_END.search(self._pending)
+        if (len(self._pending) if end is None else end.end()) > self._limit_bytes:
+            raise Unavailable("bad_answer", "The HTTP message cannot be read: its head is too long.")
+        if end is None:
+            return None
+        raw, rest, self._pending = self._pending[: end.end()], self._pending[end.end() :], b""
+        return parse_response(raw), rest
+
+
 def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None, mask_host: bytes | None = None) -> bytes:
     """The head as the sandbox gets it; with `mask_host` for its Host, if there is one."""
     lines = [b"%b %b HTTP/1.%d" % (head.method, head.target, head.minor)]

@@ -18,6 +18,10 @@ class Limits:
     head_timeout_s: float = 60.0  # from the first byte of a head to its last
     idle_timeout_s: float = 75.0  # a client's connection without a request
     connect_timeout_s: float = 5.0
+    agent_head_s: float = 10.0  # for an agent to begin its answer, before it is asked whether it is still there
+    agent_silence_s: float = 60.0  # in the middle of an answer, likewise; its streams say something every 50 s
+    agent_health_s: float = 10.0  # for it to answer that question
+    agent_grace_s: float = 10.0  # beyond the caller's deadline, which the agent itself is to keep
     wake_deadline_s: float = 60.0
     wake_holders: int = 256  # requests waiting for one sandbox to wake
     idle_upstreams: int = 16  # kept for one port of one sandbox

@@ -109,6 +109,14 @@ def no_answer(sandbox: str, port: int, head: RequestHead, detail: str) -> Answer
     return _json(502, {"message": message, "sandboxId": sandbox, "port": port, "code": 502})
 
 
+def agent_silent(sandbox: str) -> Answer:
+    message = (
+        f"The agent of sandbox {sandbox} does not answer: a program inside has stopped it, or taken its place."
+        " Resume the sandbox cold, or roll it back to a snapshot."
+    )
+    return _json(502, {"message": message, "sandboxId": sandbox, "code": 502, "error_code": "guest_unreachable"})
+
+
 def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> Answer:
     """The sandbox sleeps and could not be woken for this request."""
     if isinstance(error, NotFound | Gone):

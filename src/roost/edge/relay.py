@@ -11,9 +11,10 @@ from roost.domain.errors import Invalid, RoostError, Unavailable
 from roost.domain.sandbox import Ingress
 from roost.edge import pages
 from roost.edge.body import Body, OpenBody
-from roost.edge.head import RESPONSE_HEAD_END, ResponseHead, parse_response, render_request, render_response
+from roost.edge.head import ResponseHead, ResponseHeads, render_request, render_response
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import Answer
+from roost.edge.patience import Patience
 from roost.edge.permits import Permit
 from roost.edge.reach import Reach, answer_to, reason_of
 from roost.edge.resolve import Target
@@ -32,14 +33,15 @@ class Exchange:
         "_asleep",
         "_board",
         "_body",
-        "_buffer",
         "_client",
         "_client_ended",
         "_close_client",
         "_ended",
         "_head",
+        "_heads",
         "_mask_host",
         "_parked",
+        "_patience",
         "_permit",
         "_quiet",
         "_reach",
@@ -66,10 +68,11 @@ class Exchange:
         mask = None if is_agent else ingress.mask_host
         self._mask_host = mask.replace("${PORT}", str(target.port)).encode() if mask else None
         self._upgrade = head.upgrade if not is_agent or (head.upgrade or b"").lower() == b"websocket" else None
+        self._patience = Patience(board, head, target, self._give_up)
         self._reach: Reach | None = None  # while there is no upstream
         self._upstream: Upstream | None = None
         self._reused = False  # the upstream served another request before
-        self._buffer = b""  # of the answer's head
+        self._heads = ResponseHeads(board.limits.head_bytes)
         self._response: ResponseHead | None = None
         self._body: Body | None = None  # the answer's
         self._close_client = False
@@ -97,6 +100,7 @@ class Exchange:
 
     def _open(self) -> None:
         self._client.hold()
+        self._patience.stop()
         port, why = self._target.port, None if self._quiet else reason_of(self._head, self._target)
         self._reach = Reach(self._board, self, self._target.sandbox, why, lambda route: self._board.lines.dial(route, port))
         self._reach.start()
@@ -120,6 +124,7 @@ class Exchange:
             upstream.pause_reading()
         head = render_request(self._head, self._client.peer, self._upgrade, self._mask_host)
         upstream.write(head)
+        self._patience.start()
         self._account.received(len(head), quiet=self._quiet)
         self._client.release()
 
@@ -180,6 +185,7 @@ class Exchange:
 
     def upstream_data(self, data: bytes) -> None:
         self._account.sent(len(data), quiet=self._quiet)
+        self._patience.heard()
         if self._tunnel:
             self._client.write(data)
         elif self._body is None:
@@ -218,7 +224,7 @@ class Exchange:
 
     def _lost_before_answer(self) -> None:
         repeatable = self._head.method in _REPEATABLE and self._head.body().done and self._upgrade is None
-        if self._reused and repeatable and not self._buffer:
+        if self._reused and repeatable and self._heads.is_empty:
             # It was idle and the service closed it just then: the request was not looked at.
             self._upstream = None
             self._client.resume_reading()
@@ -227,27 +233,16 @@ class Exchange:
         self._refuse_answer("closed the connection without an answer")
 
     def _read_head(self, data: bytes) -> None:
-        self._buffer += data
-        while True:
-            end = RESPONSE_HEAD_END.search(self._buffer)
-            if end is None and len(self._buffer) <= self._board.limits.head_bytes:
-                return
-            try:
-                if end is None or end.end() > self._board.limits.head_bytes:
-                    raise Unavailable("bad_answer", "The HTTP message cannot be read: its head is too long.")
-                head = parse_response(self._buffer[: end.end()])
-            except Unavailable:
-                self._refuse_answer("sent an answer that is not HTTP")
-                return
-            rest, self._buffer = self._buffer[end.end() :], b""
-            if head.status >= 200 or head.status == 101:
-                self._begin_answer(head, rest)
-                return
-            if self._head.minor == 1:
-                self._client.write(render_response(head, close=False))
-            if not rest:
-                return
-            self._buffer = rest
+        try:
+            while (found := self._heads.take(data)) is not None:
+                head, data = found
+                if head.status >= 200 or head.status == 101:
+                    self._begin_answer(head, data)
+                    return
+                if self._head.minor == 1:
+                    self._client.write(render_response(head, close=False))
+        except Unavailable:
+            self._refuse_answer("sent an answer that is not HTTP")
 
     def _begin_answer(self, head: ResponseHead, rest: bytes) -> None:
         if head.status == 101:
@@ -311,6 +306,7 @@ class Exchange:
             return
         self._wakes = route.wakes and not self._quiet
         self._asleep = True
+        self._patience.stop()
         if self.waits_for_wake:
             self._wake_if_needed()
 
@@ -323,6 +319,7 @@ class Exchange:
         if not self._asleep:
             return
         self._asleep = False
+        self._patience.start()
         parked, self._parked = self._parked, []
         for data in parked:
             self.client_data(data)
@@ -369,6 +366,13 @@ class Exchange:
         detail = f"port {self._target.port} {what}"
         self.refuse(pages.no_answer(self._target.sandbox, self._target.port, self._head, detail))
 
+    def _give_up(self) -> None:
+        """The agent is there, takes requests and does not answer."""
+        if self._response is None:
+            self.refuse(pages.agent_silent(self._target.sandbox))
+        else:
+            self.cut()
+
     def _wake_if_needed(self) -> None:
         if self._wakes:
             self._board.wake_parked(self._target.sandbox)
@@ -389,6 +393,7 @@ class Exchange:
         if self._ended:
             return
         self._ended = True
+        self._patience.stop()
         if self._reach is not None:
             self._reach.give_up()
             self._reach = None

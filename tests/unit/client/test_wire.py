@@ -19,7 +19,17 @@ from roost.client.output import Exit, Stream, Tracker
 from roost.client.reattach import delays, explained
 from roost.client.roost import Roost
 from roost.client.sse import EventStream
-from roost.domain.errors import Fault, Invalid, NotFound, RoostError, SnapshotDamaged, Unauthenticated, Unavailable
+from roost.domain.errors import (
+    Fault,
+    GuestUnreachable,
+    Invalid,
+    NodeFull,
+    NotFound,
+    RoostError,
+    SnapshotDamaged,
+    Unauthenticated,
+    Unavailable,
+)
 
 
 def data(sequence: int, content: bytes, stream: str = "stdout") -> dict:
@@ -98,6 +108,13 @@ def test_ends_are_told_as_shells_do(end: dict, expected: int) -> None:
         (401, b'{"code": 401, "message": "m"}', Unauthenticated, "agent_refused"),
         (502, b'{"code": 502, "message": "The sandbox was not found", "sandboxId": "i1"}', Unavailable, "sandbox_unreachable"),
         (502, b'{"code": 502, "message": "m", "sandboxId": "i1", "port": 80}', Unavailable, "port_not_open"),
+        (
+            502,
+            b'{"code": 502, "message": "m", "sandboxId": "i1", "error_code": "guest_unreachable"}',
+            GuestUnreachable,
+            "guest_unreachable",
+        ),
+        (503, b'{"code": 503, "message": "m", "sandboxId": "i1", "error_code": "node_full"}', NodeFull, "node_full"),
         (502, b"<html>Bad gateway</html>", Unavailable, "unexpected_answer"),
         (500, b"[]", Fault, "unexpected_answer"),
     ],
