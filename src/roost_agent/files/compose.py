@@ -9,7 +9,7 @@ import os
 from roost_agent import fields, paths
 from roost_agent.errors import HttpError, RpcError, http_error
 from roost_agent.files import entry
-from roost_agent.files.read import file_path, file_user
+from roost_agent.files.read import file_path, file_user, require_regular
 from roost_agent.http.connection import Exchange
 from roost_agent.sandbox import Sandbox
 from roost_agent.threads import in_thread
@@ -56,12 +56,12 @@ def _join(sources: list[str], target: str, user: User) -> None:
     opened: list[int] = []
     try:
         for path in sources:
-            opened.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-            if os.path.isdir(path):
-                raise IsADirectoryError(errno.EISDIR, "a source is a directory", path)
+            opened.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
+            require_regular(opened[-1], path)
         paths.make_parents(target, user)
-        into = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        into = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
         opened.append(into)
+        require_regular(into, target)
         paths.give(into, user)
         for source in opened[:-1]:
             _append(source, into)

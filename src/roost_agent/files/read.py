@@ -79,29 +79,50 @@ def file_path(sandbox: Sandbox, path: str, user: User) -> str:
         raise HttpError(error.status, error.message) from error
 
 
-async def _send(exchange: Exchange, descriptor: int, path: str, coding: str) -> None:
+def require_regular(descriptor: int, path: str) -> os.stat_result:
+    """Pipes, sockets and devices may keep a reader or writer waiting for ever, or never end."""
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise HttpError(400, f"path '{path}' is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise HttpError(400, f"path '{path}' is not a regular file")
+    return status
+
+
+async def _send(exchange: Exchange, descriptor: int, path: str, coding: str) -> None:
+    status = require_regular(descriptor, path)
     headers = _headers(path, status)
-    sized = stat.S_ISREG(status.st_mode) and status.st_size > 0
-    if sized and _unchanged(exchange.head.headers, status):
+    if status.st_size > 0 and _unchanged(exchange.head.headers, status):
         exchange.answer(304, headers=headers)
         return
     asked = exchange.head.headers.get("range")
-    if sized and asked and _range_applies(exchange.head.headers, status):
+    if status.st_size > 0 and asked and _range_applies(exchange.head.headers, status):
         span = _parse_range(asked, status.st_size)
         if span is not None:
             await _send_range(exchange, descriptor, headers, span, status.st_size)
             return
-    if coding == "gzip" and (not sized or status.st_size > 0):
-        await _send_compressed(exchange, descriptor, headers)
-    elif sized:
+    if status.st_size > INLINE_BYTES and coding != "gzip":
         exchange.begin(200, [*headers, ("Accept-Ranges", "bytes")], status.st_size)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         await exchange.send_file(descriptor, 0, status.st_size)
-    else:
-        await _send_unsized(exchange, descriptor, headers)
+        return
+    # Read before anything is answered: a file of /proc or /sys may refuse, and its size is no promise.
+    first = _read_first(descriptor, path, is_stored=status.st_blocks > 0)
+    if coding == "gzip" and first:
+        await _send_compressed(exchange, descriptor, headers, first)
+        return
+    if status.st_size > 0:
+        headers = [*headers, ("Accept-Ranges", "bytes")]
+    await _send_read(exchange, descriptor, headers, first)
+
+
+def _read_first(descriptor: int, path: str, *, is_stored: bool) -> bytes:
+    try:
+        return os.read(descriptor, INLINE_BYTES)
+    except OSError as failure:
+        error = http_error(failure, f"cannot read '{path}'")
+        # What the kernel makes up as it is read refuses by its nature; only what is stored can be broken.
+        raise error if is_stored or error.status == 403 else HttpError(400, error.message) from failure
 
 
 async def _send_range(exchange: Exchange, descriptor: int, headers: Headers, span: tuple[int, int], size: int) -> None:
@@ -114,44 +135,35 @@ async def _send_range(exchange: Exchange, descriptor: int, headers: Headers, spa
     await exchange.send_file(descriptor, start, end - start)
 
 
-async def _send_compressed(exchange: Exchange, descriptor: int, headers: Headers) -> None:
-    first = os.read(descriptor, INLINE_BYTES)
-    if not first:
-        exchange.answer(200, headers=headers)
-        return
+async def _send_compressed(exchange: Exchange, descriptor: int, headers: Headers, first: bytes) -> None:
     compressor = Compressor()
     headers = [*headers, ("Content-Encoding", "gzip")]
-    rest = os.read(descriptor, INLINE_BYTES)
+    rest = _read_some(descriptor, INLINE_BYTES)
     if not rest:
         exchange.answer(200, compressor.add(first) + compressor.finish(), headers=headers)
         return
     exchange.begin(200, headers)
     await exchange.send(compressor.add(first) + compressor.add(rest))
-    while piece := await in_thread(os.read, descriptor, CHUNK_BYTES):
+    while piece := await in_thread(_read_some, descriptor, CHUNK_BYTES):
         await exchange.send(await in_thread(compressor.add, piece))
     exchange.push(compressor.finish())
 
 
-async def _send_unsized(exchange: Exchange, descriptor: int, headers: Headers) -> None:
-    """Files of /proc say that they are empty and are not; devices have no size at all."""
-    try:
-        first = os.read(descriptor, INLINE_BYTES)
-    except BlockingIOError:
-        first = b""
-    except OSError as failure:
-        raise http_error(failure, "cannot read") from failure
-    if not first:
-        exchange.answer(200, headers=headers)
+async def _send_read(exchange: Exchange, descriptor: int, headers: Headers, first: bytes) -> None:
+    """As much as there is: files of /proc say that they are empty, those of /sys that they are a page, and neither is true."""
+    rest = _read_some(descriptor, INLINE_BYTES) if first else b""
+    if not rest:
+        exchange.answer(200, first, headers=headers)
         return
     exchange.begin(200, headers)
-    await exchange.send(first)
-    while piece := await in_thread(_read_some, descriptor):
+    await exchange.send(first + rest)
+    while piece := await in_thread(_read_some, descriptor, CHUNK_BYTES):
         await exchange.send(piece)
 
 
-def _read_some(descriptor: int) -> bytes:
+def _read_some(descriptor: int, size: int) -> bytes:
     try:
-        return os.read(descriptor, CHUNK_BYTES)
+        return os.read(descriptor, size)
     except BlockingIOError:
         return b""
 

@@ -11,7 +11,7 @@ from roost_agent.connect import Message
 from roost_agent.errors import HttpError, http_error
 from roost_agent.files import entry, metadata
 from roost_agent.files.multipart import Multipart, Read
-from roost_agent.files.read import file_path, file_user
+from roost_agent.files.read import file_path, file_user, require_regular
 from roost_agent.http.connection import Exchange
 from roost_agent.http.encoding import Decompressor
 from roost_agent.sandbox import Sandbox
@@ -101,6 +101,7 @@ async def _write_file(path: str, user: User, kept: dict[str, str], read: Read) -
     except OSError as failure:
         raise _write_error(failure, path) from failure
     try:
+        require_regular(descriptor, path)
         paths.give(descriptor, user)
         await _pour(read, descriptor)
         metadata.replace(descriptor, kept)
@@ -112,7 +113,7 @@ async def _write_file(path: str, user: User, kept: dict[str, str], read: Read) -
 
 
 def _write_error(failure: OSError, path: str) -> HttpError:
-    if failure.errno in (errno.EISDIR, errno.ENXIO, errno.ENOTSUP):
+    if failure.errno in (errno.EISDIR, errno.ENOTSUP):
         return HttpError(400, f"cannot write '{path}': {failure.strerror}")
     if failure.errno == errno.EEXIST:
         return HttpError(400, f"cannot write '{path}': a parent is not a directory")

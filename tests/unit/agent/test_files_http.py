@@ -4,7 +4,10 @@ import base64
 import gzip
 import hashlib
 import os
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -63,9 +66,61 @@ def test_empty_and_sizeless_files(guest: Guest, tmp_path: Path) -> None:
         assert (answer.status_code, answer.headers["content-length"]) == (200, "0")
         proc = get(guest, "/proc/sys/kernel/random/boot_id", **headers)
         assert proc.text == Path("/proc/sys/kernel/random/boot_id").read_text()
+
+
+@contextmanager
+def special(tmp_path: Path) -> Iterator[list[Path]]:
+    """Pipes without and with somebody at the other end, a socket, devices, an endless one too."""
     os.mkfifo(tmp_path / "pipe")
-    assert get(guest, tmp_path / "pipe").content == b""
-    assert put(guest, tmp_path / "pipe", b"x").status_code == 400
+    os.mkfifo(tmp_path / "used")
+    other_end = os.open(tmp_path / "used", os.O_RDWR)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        try:
+            yield [
+                *(tmp_path / name for name in ("pipe", "used", "socket")),
+                Path("/dev/zero"),
+                Path("/dev/tty"),
+                Path("/dev/full"),
+            ]
+        finally:
+            os.close(other_end)
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_what_is_no_regular_file_is_refused_and_waited_for_by_nobody(guest: Guest, tmp_path: Path, coding: str) -> None:
+    (tmp_path / "plain").write_bytes(b"x")
+    with special(tmp_path) as paths:
+        for path in paths:
+            answer = get(guest, path, **{"Accept-Encoding": coding})
+            assert (path, answer.status_code) == (path, 400), answer.text
+            assert put(guest, path, b"x").status_code == 400
+            for request in ([str(tmp_path / "plain")], str(path)), ([str(path)], str(tmp_path / "new")):
+                body = {"source_paths": request[0], "destination": request[1]}
+                assert guest.http.post("/files/compose", json=body).status_code == 400
+    assert (tmp_path / "plain").read_bytes() == b"x" and not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/self/mem",  # cannot be read at its beginning
+        "/sys/bus/pci/rescan",  # can only be written
+    ],
+)
+def test_a_file_of_the_kernels_that_refuses_is_the_callers_mistake(guest: Guest, path: str, coding: str) -> None:
+    answer = get(guest, path, **{"Accept-Encoding": coding})
+    assert 400 <= answer.status_code < 500, (answer.status_code, answer.text)
+
+
+def test_a_file_that_is_shorter_than_it_says_is_read_whole(guest: Guest) -> None:
+    """Those of /sys say that they are a page long."""
+    path = Path("/sys/devices/system/cpu/online")
+    if not path.exists():
+        pytest.skip("this machine has no such file")
+    for coding in ("identity", "gzip"):
+        assert get(guest, path, **{"Accept-Encoding": coding}).text == path.read_text()
 
 
 def test_what_is_not_a_file(guest: Guest, tmp_path: Path) -> None:
