@@ -19,8 +19,8 @@ import httpx
 from bench.report import Figure
 from bench.server import Bench
 from roost.client.sandbox import Sandbox
+from roost.domain.ids import AGENT_PORT
 
-AGENT_PORT = 49983
 FILE_BYTES = 1 << 30
 PIECE_BYTES = 1 << 20
 TUNNELS = 500

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from roost.domain.address import INSTANCE_NAME
 from roost.domain.errors import Invalid
 
 DEFAULT_HOME = Path("/var/lib/roost")
@@ -85,8 +86,8 @@ class Settings(BaseSettings):
     )
     instance: str = Field(
         default_factory=lambda validated: instance_of(validated["home"]) if "home" in validated else "",
-        pattern=r"^[a-z0-9]{1,5}$",
-        description="part of every name this Roost gives on the machine; derived from the home unless set",
+        pattern=f"^{INSTANCE_NAME}$",
+        description="part of every name Roost gives on the machine: five letters or digits; derived from the home unless set",
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=4700, ge=0, le=65535, description="port to listen on")

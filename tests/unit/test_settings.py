@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from roost.domain.address import check_instance
 from roost.domain.errors import Invalid
 from roost.settings import Settings, instance_of
 
@@ -80,7 +81,15 @@ def test_instances_differ_by_home_and_stay(tmp_path: Path) -> None:
     assert all(len(name) == 5 and name.isalnum() and name == name.lower() for name in names)
     assert Settings.load().instance == instance_of(tmp_path)
     assert Settings.load().origin("instance") == "derived from home"
-    assert Settings.load(instance="mine").instance == "mine"
+    assert Settings.load(instance="mine1").instance == "mine1"
+
+
+@pytest.mark.parametrize("name", ["mine", "sixsix", "Mine1", "mi-ne", "mine1\n", ""])
+def test_an_instance_that_the_network_would_refuse_is_refused_when_settings_are_read(name: str) -> None:
+    with pytest.raises(Invalid):
+        check_instance(name)
+    with pytest.raises(Invalid, match="instance"):
+        Settings.load(instance=name)
 
 
 def test_two_ways_to_one_home_are_one_instance(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from roost.client.calls import Call
 from roost.client.connect import UNARY_HEADERS
 from roost.client.output import Stream
 from roost.client.records import FileEntry, ProcessInfo
+from roost.domain.ids import AGENT_PORT
 
-AGENT_PORT = 49983
 KEEPALIVE_S = 50
 START = "/process.Process/Start"
 CONNECT = "/process.Process/Connect"

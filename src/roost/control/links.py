@@ -12,10 +12,10 @@ from roost.control.drivers import Why, leave
 from roost.control.references import find_sandbox
 from roost.domain import ids
 from roost.domain.errors import Exhausted, Invalid, NotFound, SandboxDead
-from roost.domain.ids import LinkId, SandboxId, TeamId
+from roost.domain.ids import AGENT_PORT, LinkId, SandboxId, TeamId
 from roost.domain.lifecycle import LIVING
 from roost.domain.link import Link, LinkMode, link_digest
-from roost.domain.sandbox import AGENT_PORT, Sandbox
+from roost.domain.sandbox import Sandbox
 
 LONGEST_S = 30 * 24 * 3600.0
 LONGEST_LABEL = 100

@@ -27,7 +27,8 @@ GUEST_ADDRESS = IPv4Address("169.254.7.2")
 GATEWAY_MAC = "02:00:a9:fe:07:01"
 GUEST_MAC = "02:00:a9:fe:07:02"
 
-_INSTANCE = re.compile(r"[a-z0-9]{5}")
+INSTANCE_NAME = r"[a-z0-9]{5}"
+"""The pattern of an instance's name: see `check_instance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def check_instance(instance: str) -> str:
     The length is fixed so that no instance's names are a prefix of another's: firewall rules match interfaces by
     prefix.
     """
-    if not _INSTANCE.fullmatch(instance):
+    if not re.fullmatch(INSTANCE_NAME, instance):
         raise Invalid(
             "instance_name_invalid",
             f"The instance name {instance!r} is not five lowercase letters or digits. Choose one that is.",

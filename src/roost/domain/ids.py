@@ -17,6 +17,9 @@ KeyId = NewType("KeyId", str)
 LinkId = NewType("LinkId", str)
 QuestionId = NewType("QuestionId", str)
 
+AGENT_PORT = 49983
+"""Where the agent of every sandbox listens: the one port that is guarded by a token of its own."""
+
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 20
 _ID = re.compile(r"[a-z][0-9a-z]{20}")

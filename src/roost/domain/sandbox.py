@@ -10,9 +10,6 @@ from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import Action, State
 
-AGENT_PORT = 49983
-"""Where its agent listens: the one port that is guarded by a token of its own."""
-
 
 class OnTimeout(StrEnum):
     PAUSE = "pause"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-AGENT_PORT = 49983
+from roost.domain.ids import AGENT_PORT
+
+__all__ = ["AGENT_PORT", "SCREEN_PORT", "Limits"]
+
 SCREEN_PORT = 5900  # where a desktop's RFB server listens, on the sandbox's loopback
 
 

@@ -13,8 +13,8 @@ from roost.api.v1.models import Given, Seconds, Taken, Text, Timestamp, Whole
 from roost.api.v1.rendering import timestamp
 from roost.api.v1.responses import errors
 from roost.api.v1.sandboxes import Ref
+from roost.domain.ids import AGENT_PORT
 from roost.domain.link import Link, LinkMode
-from roost.domain.sandbox import AGENT_PORT
 
 router = APIRouter(prefix="/v1/sandboxes/{ref}/links", tags=["links"], route_class=KeyedRoute)
 

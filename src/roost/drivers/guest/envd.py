@@ -12,18 +12,19 @@ import contextlib
 import json
 import os
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import anyio
+import h11
 from anyio.abc import SocketStream
 
 from roost.domain.errors import GuestUnreachable
+from roost.domain.ids import AGENT_PORT
 from roost.domain.node import Identity
 from roost.domain.sandbox import Driver
 
-AGENT_PORT = 49983
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.002, 0.1
 _OUTPUT_KEPT_BYTES = 64 << 10
 _ANSWER_LIMIT_S = 20.0
@@ -42,7 +43,7 @@ class Envd:
         pause = _FIRST_RETRY_S
         with anyio.move_on_after(timeout_s):
             while True:
-                with contextlib.suppress(OSError, anyio.EndOfStream, GuestUnreachable):
+                with contextlib.suppress(OSError, anyio.EndOfStream, anyio.BrokenResourceError, GuestUnreachable):
                     status, _ = await self._request(address, "GET", "/health")
                     if status < 300:
                         return
@@ -81,7 +82,7 @@ class Envd:
             "Connect-Timeout-Ms": str(int(timeout_s * 1000)),
             "Authorization": "Basic " + base64.b64encode(f"{user}:".encode()).decode(),
         }
-        with _told(address, timeout_s + _ANSWER_LIMIT_S):
+        with reaching(address, timeout_s + _ANSWER_LIMIT_S):
             status, answer = await self._request(
                 address, "POST", "/process.Process/Start", struct.pack(">BI", 0, len(body)) + body, headers
             )
@@ -101,7 +102,7 @@ class Envd:
         """All these may be repeated. `unknown`: how an agent answers that is older than the path, which is as good."""
         encoded, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
         status, answer = 0, b""
-        with _told(address, limit_s):
+        with reaching(address, limit_s):
             patience_s = _FIRST_PATIENCE_S
             while not status:
                 with anyio.move_on_after(patience_s):
@@ -113,84 +114,55 @@ class Envd:
     async def _request(
         self, address: str, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", f"Content-Length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        fields = {"Host": address, "Content-Length": str(len(body)), **(headers or {})}
+        request = h11.Request(method=method, target=path, headers=list(fields.items()))
+        connection = h11.Connection(h11.CLIENT)
+        events = (request, h11.Data(data=body), h11.EndOfMessage())
+        sent = b"".join(connection.send(event) or b"" for event in events)
         async with await anyio.connect_tcp(address, AGENT_PORT) as stream:
-            await stream.send("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-            return _parse(address, await _drain(address, stream))
+            await stream.send(sent)
+            return await _answer(address, connection, stream)
 
 
-class _told:
-    """Turns what can go wrong on the wire into GuestUnreachable, and bounds the time."""
-
-    def __init__(self, address: str, limit_s: float) -> None:
-        self._address = address
-        self._scope = anyio.fail_after(limit_s)
-
-    def __enter__(self) -> None:
-        self._scope.__enter__()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            if self._scope.__exit__(kind, error, trace):
-                return
-        except TimeoutError as late:
-            raise GuestUnreachable(self._address, "it did not answer in time") from late
-        if isinstance(error, OSError | anyio.EndOfStream | anyio.BrokenResourceError):
-            raise GuestUnreachable(self._address, str(error) or type(error).__name__) from error
-        if isinstance(error, ValueError | TypeError | KeyError | AttributeError):
-            raise GuestUnreachable(self._address, f"its answer makes no sense ({error})") from error
-
-
-async def _drain(address: str, stream: SocketStream) -> bytes:
-    received = bytearray()
-    with contextlib.suppress(anyio.EndOfStream):
-        while not _is_whole(received):
-            received += await stream.receive(65536)
-            if len(received) > _ANSWER_LIMIT_BYTES:
-                raise GuestUnreachable(address, f"its answer is longer than {_ANSWER_LIMIT_BYTES >> 20} MB")
-    return bytes(received)
-
-
-def _is_whole(received: bytearray) -> bool:
-    """Whether the answer ends here; one that does not tell its length ends with the connection."""
-    end = received.find(b"\r\n\r\n")
-    if end < 0:
-        return False
-    head = bytes(received[:end]).lower()
-    if head.split(b" ", 2)[1:2] == [b"204"]:
-        return True
-    if b"transfer-encoding: chunked" in head:
-        return received.endswith(b"\r\n0\r\n\r\n")  # what the agent sends in chunks is JSON: no line end of its own
-    for line in head.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name == b"content-length":
-            return len(received) >= end + 4 + int(value)
-    return False
-
-
-def _parse(address: str, answer: bytes) -> tuple[int, bytes]:
-    head, _, body = answer.partition(b"\r\n\r\n")
-    lines = head.split(b"\r\n")
+@contextlib.contextmanager
+def reaching(address: str, limit_s: float) -> Iterator[None]:
+    """Turns what can go wrong on the wire into GuestUnreachable, and bounds the time. Mistakes of our own stay what they are."""
     try:
-        status = int(lines[0].split(b" ")[1])
-    except (IndexError, ValueError) as error:
-        raise GuestUnreachable(address, "it closed the connection without an answer") from error
-    if any(line.lower().replace(b" ", b"") == b"transfer-encoding:chunked" for line in lines[1:]):
-        body = _unchunk(body)
-    return status, body
+        with anyio.fail_after(limit_s):
+            yield
+    except TimeoutError as error:
+        raise GuestUnreachable(address, "it did not answer in time") from error
+    except (OSError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+        raise GuestUnreachable(address, str(error) or type(error).__name__) from error
 
 
-def _unchunk(body: bytes) -> bytes:
-    parts: list[bytes] = []
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        length = int(size.split(b";")[0] or b"0", 16)
-        if length == 0:
-            break
-        parts.append(rest[:length])
-        body = rest[length + 2 :]
-    return b"".join(parts)
+async def _answer(address: str, connection: h11.Connection, stream: SocketStream) -> tuple[int, bytes]:
+    status, body = 0, bytearray()
+    while True:
+        try:
+            event = connection.next_event()
+        except h11.RemoteProtocolError as error:
+            raise GuestUnreachable(address, f"its answer is not HTTP ({error})") from error
+        match event:
+            case h11.NEED_DATA:
+                connection.receive_data(await _received(stream))
+            case h11.Response():
+                status = event.status_code
+            case h11.Data():
+                body += event.data
+                if len(body) > _ANSWER_LIMIT_BYTES:
+                    raise GuestUnreachable(address, f"its answer is longer than {_ANSWER_LIMIT_BYTES >> 20} MB")
+            case h11.EndOfMessage():
+                return status, bytes(body)
+            case h11.ConnectionClosed():
+                raise GuestUnreachable(address, "it closed the connection without an answer")
+
+
+async def _received(stream: SocketStream) -> bytes:
+    try:
+        return await stream.receive(65536)
+    except anyio.EndOfStream:
+        return b""
 
 
 def _identity(identity: Identity) -> dict[str, Any]:
@@ -225,17 +197,30 @@ def _outcome(address: str, envelopes: bytes) -> tuple[int, str]:
     code: int | None = None
     while len(envelopes) >= 5:
         flags, length = struct.unpack_from(">BI", envelopes)
-        message = json.loads(envelopes[5 : 5 + length] or b"{}")
+        try:
+            message = json.loads(envelopes[5 : 5 + length] or b"{}")
+            piece = base64.b64decode(_at(message, "event", "data", "stdout") or _at(message, "event", "data", "stderr") or "")
+        except (ValueError, TypeError, RecursionError) as error:  # of what a guest wrote, and only of that
+            raise GuestUnreachable(address, f"its answer makes no sense ({error})") from error
         envelopes = envelopes[5 + length :]
         if flags & 2:
-            if error := message.get("error"):
-                return 124 if error.get("code") == "deadline_exceeded" else 125, f"{error.get('message', '')}"
+            if _at(message, "error") is not None:
+                is_late = _at(message, "error", "code") == "deadline_exceeded"
+                return 124 if is_late else 125, str(_at(message, "error", "message") or "")
             continue
-        event = message.get("event", {})
-        data = event.get("data", {})
-        output += base64.b64decode(data.get("stdout") or data.get("stderr") or "")
-        if "end" in event:
-            code = int(event["end"].get("exitCode", 0))
+        output += piece
+        if _at(message, "event", "end") is not None:
+            exit_code = _at(message, "event", "end", "exitCode") or 0
+            code = exit_code if isinstance(exit_code, int) else 125
     if code is None:
         raise GuestUnreachable(address, "the command's end was never told")
     return code, bytes(output[-_OUTPUT_KEPT_BYTES:]).decode(errors="replace")
+
+
+def _at(message: Any, *names: str) -> Any:
+    """What is there in a message of a guest, which need not be of any shape; None where there is nothing."""
+    for name in names:
+        if not isinstance(message, dict):
+            return None
+        message = message.get(name)
+    return message
