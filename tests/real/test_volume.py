@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from roost.domain.errors import Conflict, Unavailable
+from roost.archive.keys import SnapshotPaths
+from roost.domain.errors import Conflict, Fault, NodeFull, Unavailable
+from roost.node.imports import import_root
 from roost.setup.commands import Commands
 from roost.setup.volume import SMALLEST_GB, ensure_volume, held, unmount_volume
 from tests.real.server import eventually, unmount
@@ -78,3 +80,35 @@ def test_a_volume_that_is_in_use_stays_mounted(home: Path) -> None:
     unmount(home)
     with pytest.raises(Unavailable, match="unmounted just when"), held(volume):
         pass
+
+
+@pytest.fixture
+def small_volume(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for very little."""
+    image, mounted = tmp_path / "image", tmp_path / "mounted"
+    with image.open("wb") as file:
+        file.truncate(256 << 20)
+    subprocess.run(("mkfs.btrfs", "--quiet", image), check=True)
+    mounted.mkdir()
+    subprocess.run(("mount", "-o", "loop", image, mounted), check=True)
+    yield mounted
+    subprocess.run(("umount", mounted), check=True)
+
+
+def test_an_archive_that_does_not_fit_is_told_from_one_that_is_broken(
+    small_volume: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever language tar speaks."""
+    (tmp_path / "content").write_bytes(bytes(300 << 20))
+    archive, broken = tmp_path / "large.tar", tmp_path / "broken.tar"
+    subprocess.run(("tar", "--create", f"--file={archive}", f"--directory={tmp_path}", "content"), check=True)
+    broken.write_bytes(b"no archive" * 1000)
+    german = tmp_path / "bin" / "tar"
+    german.parent.mkdir()
+    german.write_text('#!/bin/sh\nPATH=/usr/bin:/bin tar "$@" 2>/dev/null || { echo "tar: Kein Platz" >&2; exit 2; }\n')
+    german.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{german.parent}:/usr/sbin:/usr/bin:/sbin:/bin")
+    with pytest.raises(Fault, match="could not be extracted"):
+        import_root(SnapshotPaths(small_volume / "snapshots" / "s1"), broken, "broken", 0.0)
+    with pytest.raises(NodeFull):
+        import_root(SnapshotPaths(small_volume / "snapshots" / "s2"), archive, "large", 0.0)

@@ -27,7 +27,7 @@ from roost.domain.snapshot import Kind
 from roost.node import subvolumes
 from roost.node.containers import Container, Containers, discard_snapshot, spec_agent
 from roost.node.inventory import Phase
-from roost.node.meter import disk_space
+from roost.node.meter import disk_space, is_full
 from roost.node.steps import Steps, both, together
 from roost.node.stillness import Hold, Stillness
 
@@ -138,7 +138,7 @@ class Captures:
         try:
             await runtime.checkpoint(name, into)
         except EngineFailed as error:
-            if "no space" in str(error.facts.get("detail", "")).lower():
+            if await to_thread.run_sync(is_full, self._containers.volume.home, into):
                 raise NodeFull("disk space", "room for its memory", "less") from error
             raise
 

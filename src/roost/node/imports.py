@@ -14,6 +14,7 @@ from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
 from roost.node import subvolumes
 from roost.node.containers import discard_snapshot
+from roost.node.meter import is_full
 
 
 def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) -> None:
@@ -24,7 +25,7 @@ def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) 
     paths.home.mkdir(parents=True, mode=0o700)
     try:
         subvolumes.create(writable)
-        _extract(archive, writable)
+        _extract(archive, writable, volume=paths.home.parents[1])
         subvolumes.snapshot(writable, paths.root, read_only=True)
     except BaseException:
         subvolumes.delete(writable)
@@ -52,7 +53,7 @@ def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) 
     )
 
 
-def _extract(archive: Path, into: Path) -> None:
+def _extract(archive: Path, into: Path, *, volume: Path) -> None:
     command = [
         "tar",
         "--extract",
@@ -66,7 +67,7 @@ def _extract(archive: Path, into: Path) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         detail = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"tar ended with {done.returncode}"
-        if "No space left" in done.stderr:
+        if is_full(volume, into):
             raise NodeFull("disk space", f"{archive.stat().st_size >> 20} MB", "less")
         raise Fault(
             "archive_unreadable",

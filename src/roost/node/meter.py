@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from roost.domain.ids import SandboxId
 from roost.node.subvolumes import group_file, quota_group
 
 CGROUPS = Path("/sys/fs/cgroup")
+_PROBE_BYTES = 64 << 20
 
 
 class Meter:
@@ -88,6 +90,22 @@ def disk_space(volume: Path) -> tuple[int, int]:
         outside = os.statvfs(loop_file)
         free = min(free, outside.f_bavail * outside.f_frsize)
     return free, total
+
+
+def is_full(volume: Path, folder: Path) -> bool:
+    """Whether what just failed to be written into a folder of the volume failed for want of room. Found out by trying again:
+    programs say why they failed in words of their own, and in the language of whoever started them."""
+    free, _ = disk_space(volume)
+    if free < _PROBE_BYTES:
+        return True
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            os.posix_fallocate(probe.fileno(), 0, _PROBE_BYTES)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        raise
+    return False
 
 
 def cpu_features() -> frozenset[str]:
