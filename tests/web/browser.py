@@ -91,3 +91,16 @@ def visit(browser: Browser, url: str, key: str | None = None, **options: Any) ->
 def sign_in(context: BrowserContext, key: str) -> None:
     answer = context.request.post("/v1/session", data={"key": key})
     assert answer.status == 204, answer.text()
+
+
+def sign_in_by_name(page: Page, key: str) -> None:
+    """From the page itself: under names that only the browser resolves."""
+    page.goto("/")
+    status = page.evaluate(
+        """async (key) => {
+          const headers = { 'Content-Type': 'application/json' };
+          return (await fetch('/v1/session', { method: 'POST', headers, body: JSON.stringify({ key }) })).status;
+        }""",
+        key,
+    )
+    assert status == 204

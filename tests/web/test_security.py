@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from roost.client import Sandbox, calls
 from tests.real.server import DOMAIN, Server, eventually
-from tests.web.browser import DESK, visit
+from tests.web.browser import DESK, sign_in_by_name, visit
 
 PAGES = (
     "/",
@@ -117,12 +117,6 @@ def test_an_injected_script_does_not_run(server: Server, browser: Browser) -> No
         context.close()
 
 
-_SIGN_IN = """async (key) => {
-  const headers = { 'Content-Type': 'application/json' };
-  return (await fetch('/v1/session', { method: 'POST', headers, body: JSON.stringify({ key }) })).status;
-}"""
-
-
 def test_a_page_inside_a_sandbox_cannot_act_for_who_looks_at_it(server: Server, browser: Browser, sandbox: Sandbox) -> None:
     """The worst case: Mission Control is opened under the sandboxes' own domain, so the browser takes both for one site and
     sends the cookie along."""
@@ -131,8 +125,7 @@ def test_a_page_inside_a_sandbox_cannot_act_for_who_looks_at_it(server: Server, 
     inside = f"http://{server.host(sandbox, 8000)}:{server.port}/"
     control = f"http://{DOMAIN}:{server.port}"
     with visit(browser, control) as page:
-        page.goto("/")
-        assert page.evaluate(_SIGN_IN, server.key) == 204
+        sign_in_by_name(page, server.key)
         eventually(lambda: _shows(page, inside, "Free money"))
         before = len(list(server.roost.sandboxes()))
         told = page.evaluate(

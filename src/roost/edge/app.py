@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 from roost.contracts.clock import Clock
 from roost.contracts.routes import Routes
 from roost.edge.connection import ClientConnection
+from roost.edge.dispatch import Dispatcher
 from roost.edge.door import UvicornParts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import Limits
@@ -31,7 +32,7 @@ class Edge:
 
     def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, domain: str, limits: Limits | None = None) -> None:
         self._board = Switchboard(routes, ledger, clock, limits or Limits())
-        self._resolver = Resolver(domain)
+        self._dispatcher = Dispatcher(Resolver(domain), self._board.signatures)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Carries traffic until cancelled, then cuts what is open. Started before the server takes connections."""
@@ -44,7 +45,7 @@ class Edge:
 
 def protocol_factory(edge: Edge) -> type[asyncio.Protocol]:
     """What uvicorn is given as its `http` class: one client's connection, for the API and for sandboxes."""
-    board, resolver = edge._board, edge._resolver
+    board, dispatcher = edge._board, edge._dispatcher
 
     class EdgeProtocol(ClientConnection):
         __slots__ = ()
@@ -56,6 +57,6 @@ def protocol_factory(edge: Edge) -> type[asyncio.Protocol]:
             app_state: dict[str, Any],
             _loop: asyncio.AbstractEventLoop | None = None,
         ) -> None:
-            super().__init__(board, resolver, UvicornParts(config, server_state, app_state, _loop))
+            super().__init__(board, dispatcher, UvicornParts(config, server_state, app_state, _loop))
 
     return EdgeProtocol

@@ -64,11 +64,12 @@ _SIZE, _DATA, _DATA_END, _TRAILERS, _DONE = range(5)
 class ChunkedBody:
     """Follows the framing of RFC 9112 §7.1 strictly: what another reader might read differently is refused."""
 
-    __slots__ = ("_left", "_line", "_state", "_trailers")
+    __slots__ = ("_before_trailers", "_left", "_line", "_state", "_trailers")
 
     def __init__(self) -> None:
         self._state = _SIZE
         self._left = 0  # of the chunk at hand
+        self._before_trailers = 0  # bytes of the piece that was taken last
         self._line = b""  # the beginning of a line whose end has not arrived
         self._trailers = 0
 
@@ -76,8 +77,13 @@ class ChunkedBody:
     def done(self) -> bool:
         return self._state == _DONE
 
+    def without_trailers(self, taken: bytes) -> bytes:
+        """What was taken last, without what belongs to the trailers: the body is whole all the same."""
+        return taken[: self._before_trailers] + (b"\r\n" if self.done else b"")
+
     def take(self, data: bytes) -> int:
         at, end = 0, len(data)
+        self._before_trailers = 0 if self._state == _TRAILERS else end
         while at < end and self._state != _DONE:
             if self._state == _DATA:
                 step = min(self._left, end - at)
@@ -95,7 +101,10 @@ class ChunkedBody:
             at = newline + 1
             if not line.endswith(b"\r\n"):
                 raise _broken("a line does not end in CRLF")
+            before = self._state
             self._end_line(line[:-2])
+            if before == _SIZE and self._state == _TRAILERS:
+                self._before_trailers = at
         return at
 
     def _keep(self, part: bytes) -> None:

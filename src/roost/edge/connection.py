@@ -13,12 +13,13 @@ from roost.domain.errors import Invalid
 from roost.edge import pages
 from roost.edge.access import Step
 from roost.edge.body import Body, NoBody, OpenBody
+from roost.edge.dispatch import Dispatcher
 from roost.edge.door import ApiDoor, UvicornParts
 from roost.edge.head import Peer, RequestHead, is_secure, parse_request
 from roost.edge.pages import Answer
 from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
-from roost.edge.resolve import Resolver, Target
+from roost.edge.resolve import Target
 from roost.edge.screen import Screen
 from roost.edge.sockets import detect_dead_peer, reset_when_closed
 from roost.edge.switchboard import Switchboard
@@ -41,23 +42,23 @@ class ClientConnection(asyncio.Protocol):
         "_body",
         "_closing",
         "_discarding",
+        "_dispatcher",
         "_door",
         "_full",
         "_head",
         "_loop",
         "_parts",
         "_pending",
-        "_resolver",
         "_timer",
         "_transport",
         "_turn",
         "peer",
     )
 
-    def __init__(self, board: Switchboard, resolver: Resolver, parts: UvicornParts) -> None:
+    def __init__(self, board: Switchboard, dispatcher: Dispatcher, parts: UvicornParts) -> None:
         self.peer = Peer(b"", b"http")
         self._board = board
-        self._resolver = resolver
+        self._dispatcher = dispatcher
         self._parts = parts
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)  # set by connection_made, before anything else
@@ -163,16 +164,16 @@ class ClientConnection(asyncio.Protocol):
         if head.method == b"CONNECT":
             self._refuse(pages.method_not_allowed())
             return
-        target = self._resolver.resolve(head) or self._board.signatures.resolve(head)
-        if isinstance(target, Answer):
-            self.answer(target)
+        whom = self._dispatcher.dispatch(head)
+        if isinstance(whom, Answer):
+            self.answer(whom)
             return
-        if target is None:
+        if whom is None:
             turn = self._turn = self._api_door()
             if turn.begin(head):
                 self._body = OpenBody()
         else:
-            turn = self._relay(head, target)
+            turn = self._relay(whom.head, whom.target)
         if turn is not None and self._turn is turn and not self._blocks & _HELD:
             self._feed_pending()
 

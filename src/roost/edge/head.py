@@ -95,6 +95,11 @@ class ResponseHead:
     framing: Framing
 
     @property
+    def is_final(self) -> bool:
+        """No other head follows it: it is not an interim one."""
+        return self.status >= 200 or self.status == 101
+
+    @property
     def keep_alive(self) -> bool:
         if self.minor == 0:
             return b"keep-alive" in self.framing.connection
@@ -159,31 +164,6 @@ def parse_response(raw: bytes) -> ResponseHead:
     except Invalid as error:
         raise Unavailable("bad_answer", error.message) from error
     return ResponseHead(int(match.group(2)), match.group(3) or b"", int(match.group(1)), fields, framing)
-
-
-class ResponseHeads:
-    """Finds heads at the beginning of what a sandbox answers."""
-
-    __slots__ = ("_limit_bytes", "_pending")
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._pending = b""
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._pending
-
-    def take(self, data: bytes) -> tuple[ResponseHead, bytes] | None:
-        """The next head, and what came behind it; None while there is none. Raises Unavailable."""
-        self._pending += data
-        end = RESPONSE_HEAD_END.search(self._pending)
-        if (len(self._pending) if end is None else end.end()) > self._limit_bytes:
-            raise Unavailable("bad_answer", "The HTTP message cannot be read: its head is too long.")
-        if end is None:
-            return None
-        raw, rest, self._pending = self._pending[: end.end()], self._pending[end.end() :], b""
-        return parse_response(raw), rest
 
 
 def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None, mask_host: bytes | None = None) -> bytes:

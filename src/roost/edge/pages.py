@@ -25,6 +25,8 @@ from roost.edge.head import RequestHead
 
 _JSON = b"application/json"
 _HTML = b"text/html; charset=utf-8"
+# Of the edge's own pages: they quote what others wrote, and some are answered on the API's origin.
+_POLICY = (b"Content-Security-Policy", b"default-src 'none'; style-src 'unsafe-inline'")
 _RETRY_AFTER_S = 5
 
 _PAGE = """<!doctype html>
@@ -39,6 +41,7 @@ body {{ max-width: 34rem; margin: 18vh auto 0; padding: 0 1.5rem }}
 h1 {{ font-size: 1.35rem; margin: 0 0 .5rem }}
 code {{ font-family: ui-monospace, monospace; background: #8882; padding: .1em .3em; border-radius: .2em }}
 p {{ margin: .5rem 0; color: #555 }}
+a {{ color: inherit }}
 @media (prefers-color-scheme: dark) {{ body {{ color: #eee; background: #181818 }} p {{ color: #aaa }} }}
 </style>
 </head>
@@ -66,7 +69,7 @@ class Answer:
         if self.status != 204:
             lines += [b"Content-Type: " + self.content_type, b"Content-Length: %d" % len(self.body)]
         # A page's script may read why its request failed; nothing here is a secret.
-        lines += [b"Cache-Control: no-store", b"Access-Control-Allow-Origin: *"]
+        lines += [b"Cache-Control: no-store", b"Access-Control-Allow-Origin: *", b"X-Content-Type-Options: nosniff"]
         lines += [name + b": " + value for name, value in self.fields]
         if close:
             lines.append(b"Connection: close")
@@ -132,7 +135,9 @@ def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> Answer:
         )
     else:
         answer = _json(status, {"message": error.message, "sandboxId": sandbox, "code": status, "error_code": error.code})
-    return replace(answer, fields=((b"Retry-After", b"%d" % _RETRY_AFTER_S),)) if status == 503 else answer
+    if status != 503:
+        return answer
+    return replace(answer, fields=(*answer.fields, (b"Retry-After", b"%d" % _RETRY_AFTER_S)))
 
 
 def fault(sandbox: str) -> Answer:
@@ -155,6 +160,23 @@ def forbidden(sandbox: str, head: RequestHead) -> Answer:
         )
     message = "The sandbox's ports are not public: send its traffic access token in the header e2b-traffic-access-token"
     return _json(403, {"message": message, "sandboxId": sandbox, "code": 403})
+
+
+def not_a_page_here(sandbox: str, head: RequestHead, own_url: str) -> Answer:
+    """A browser asks for bytes of a sandbox as a page, a script or the like, on a host that is not the sandbox's."""
+    if wants_page(head):
+        return _page(
+            403,
+            "This opens at the sandbox's own address",
+            f"It is of sandbox <code>{html.escape(sandbox)}</code>, and what sandboxes write is never a page of this server."
+            f' <a href="{html.escape(own_url)}">Open it at the sandbox\'s address</a>.',
+            "Programs may fetch it from this address too.",
+        )
+    message = (
+        f"What sandbox {sandbox} writes is no page, script, worker or picture of this server's address. A browser may load it"
+        " from the sandbox's own host name; programs, and `fetch`, may have it here."
+    )
+    return _error(403, "own_host_only", message, sandbox=sandbox, url=own_url)
 
 
 def unauthorized(message: str) -> Answer:
@@ -277,4 +299,4 @@ def _page(status: int, title: str, what: str, next_: str, *, refresh_s: int | No
     """`what` is HTML; whatever in it came from outside was escaped by the caller."""
     refresh = f'<meta http-equiv="refresh" content="{refresh_s}">\n' if refresh_s is not None else ""
     body = _PAGE.format(title=html.escape(title), what=what, next=html.escape(next_), refresh=refresh)
-    return Answer(status, body.encode(), _HTML)
+    return Answer(status, body.encode(), _HTML, (_POLICY,))

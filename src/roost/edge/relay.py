@@ -10,8 +10,10 @@ from roost.contracts.routes import Route
 from roost.domain.errors import Invalid, RoostError, Unavailable
 from roost.domain.sandbox import Ingress
 from roost.edge import pages
-from roost.edge.body import Body, OpenBody
-from roost.edge.head import ResponseHead, ResponseHeads, render_request, render_response
+from roost.edge.answer_heads import AnswerHeads
+from roost.edge.api_host import restrict
+from roost.edge.body import Body, ChunkedBody, OpenBody
+from roost.edge.head import ResponseHead, render_request, render_response
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import Answer
 from roost.edge.patience import Patience
@@ -72,7 +74,7 @@ class Exchange:
         self._reach: Reach | None = None  # while there is no upstream
         self._upstream: Upstream | None = None
         self._reused = False  # the upstream served another request before
-        self._heads = ResponseHeads(board.limits.head_bytes)
+        self._heads = AnswerHeads(board.limits.head_bytes)
         self._response: ResponseHead | None = None
         self._body: Body | None = None  # the answer's
         self._close_client = False
@@ -224,7 +226,7 @@ class Exchange:
 
     def _lost_before_answer(self) -> None:
         repeatable = self._head.method in _REPEATABLE and self._head.body().done and self._upgrade is None
-        if self._reused and repeatable and self._heads.is_empty:
+        if self._reused and repeatable and not self._heads.has_begun:
             # It was idle and the service closed it just then: the request was not looked at.
             self._upstream = None
             self._client.resume_reading()
@@ -234,15 +236,18 @@ class Exchange:
 
     def _read_head(self, data: bytes) -> None:
         try:
-            while (found := self._heads.take(data)) is not None:
-                head, data = found
-                if head.status >= 200 or head.status == 101:
-                    self._begin_answer(head, data)
-                    return
-                if self._head.minor == 1:
-                    self._client.write(render_response(head, close=False))
+            heads, rest = self._heads.take(data)
         except Unavailable:
             self._refuse_answer("sent an answer that is not HTTP")
+            return
+        for head in heads:
+            if head.is_final:
+                self._begin_answer(self._allowed(head), rest)
+            elif self._head.minor == 1 and (self._target.by_name or head.status == 100):
+                self._client.write(render_response(self._allowed(head), close=False))
+
+    def _allowed(self, head: ResponseHead) -> ResponseHead:
+        return head if self._target.by_name else restrict(head, self._head)
 
     def _begin_answer(self, head: ResponseHead, rest: bytes) -> None:
         if head.status == 101:
@@ -269,6 +274,8 @@ class Exchange:
             return
         surplus = taken < len(data)
         piece = data[:taken] if surplus else data
+        if isinstance(self._body, ChunkedBody) and not self._target.by_name:
+            piece = self._body.without_trailers(piece)
         if head and len(piece) <= _JOINED_BYTES:
             self._client.write(head + piece)
         else:

@@ -17,7 +17,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 class Target:
     sandbox: SandboxId
     port: int
-    by_name: bool = True  # by the sandbox's own host name, not by headers
+    by_name: bool = True  # by the sandbox's own host name, not by headers or a signature on another
 
 
 class Resolver:
@@ -37,6 +37,11 @@ class Resolver:
             if target is not None:
                 return target
         return _by_headers(head.get(b"e2b-sandbox-id"), head.get(b"e2b-sandbox-port"))
+
+    def own_host(self, target: Target, head: RequestHead) -> str:
+        """The sandbox's own host name, with the port that the request was sent to."""
+        host = (head.host or b"").decode("latin-1")
+        return f"{target.port}-{target.sandbox}{self._suffix}{host[len(_without_port(host)) :]}"
 
     def _by_host(self, host: str) -> Target | None:
         name = _without_port(host).removesuffix(".")

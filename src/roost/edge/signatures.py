@@ -75,7 +75,7 @@ class Signatures:
             self._remember(key, self._find(claim))
         self._known.move_to_end(key)
         sandbox = self._known[key]
-        return Target(sandbox, AGENT_PORT) if sandbox is not None else pages.unauthorized("invalid signature")
+        return Target(sandbox, AGENT_PORT, by_name=False) if sandbox is not None else pages.unauthorized("invalid signature")
 
     def _find(self, claim: _Claim) -> SandboxId | None:
         begun = hashlib.sha256(claim.before)

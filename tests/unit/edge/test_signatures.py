@@ -50,14 +50,16 @@ def ask(signatures: Signatures, target: str, method: str = "GET", *headers: str)
     return found
 
 
+def agent_of(sandbox: str) -> Target:
+    return Target(SandboxId(sandbox), AGENT_PORT, by_name=False)
+
+
 def test_the_signature_finds_its_sandbox_asleep_or_not() -> None:
     signatures, _, _ = make()
     for number in (0, 3, 9):
-        assert ask(signatures, url(f"token-{number}", user="root", expiration="99")) == Target(
-            SandboxId(f"i{number}"), AGENT_PORT
-        )
+        assert ask(signatures, url(f"token-{number}", user="root", expiration="99")) == agent_of(f"i{number}")
         upload = url(f"token-{number}", write=True)
-        assert ask(signatures, upload, "POST") == Target(SandboxId(f"i{number}"), AGENT_PORT)
+        assert ask(signatures, upload, "POST") == agent_of(f"i{number}")
         assert ask(signatures, upload) == (401, "invalid signature"), "an upload's signature is not for reading"
 
 
@@ -80,7 +82,7 @@ def test_a_url_is_searched_for_once_found_or_not() -> None:
     signatures, routes, _ = make()
     good, bad = url("token-9"), url("nobody's")
     for _ in range(5):
-        assert ask(signatures, good) == Target(SandboxId("i9"), AGENT_PORT)
+        assert ask(signatures, good) == agent_of("i9")
         assert ask(signatures, bad) == (401, "invalid signature")
     assert routes.looked_at == 20
 
@@ -89,7 +91,7 @@ def test_a_signature_of_one_path_is_not_remembered_for_another() -> None:
     signatures, _, _ = make()
     good = url("token-1", "one")
     assert ask(signatures, good.replace("path=one", "path=two")) == (401, "invalid signature")
-    assert ask(signatures, good) == Target(SandboxId("i1"), AGENT_PORT)
+    assert ask(signatures, good) == agent_of("i1")
     assert ask(signatures, good.replace("path=one", "path=two")) == (401, "invalid signature")
 
 

@@ -1,0 +1,33 @@
+"""Whom a request is for: the API, a port of a sandbox, or nobody, who is answered here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roost.edge.api_host import refuse_browser, without_cookies
+from roost.edge.head import RequestHead
+from roost.edge.pages import Answer
+from roost.edge.resolve import Resolver, Target
+from roost.edge.signatures import Signatures
+
+
+@dataclass(frozen=True, slots=True)
+class ForSandbox:
+    target: Target
+    head: RequestHead  # as the sandbox may get it
+
+
+class Dispatcher:
+    def __init__(self, resolver: Resolver, signatures: Signatures) -> None:
+        self._resolver = resolver
+        self._signatures = signatures
+
+    def dispatch(self, head: RequestHead) -> ForSandbox | Answer | None:
+        """None: it is for the API. Raises Invalid."""
+        target = self._resolver.resolve(head) or self._signatures.resolve(head)
+        if target is None or isinstance(target, Answer):
+            return target
+        if target.by_name:
+            return ForSandbox(target, head)
+        refused = refuse_browser(head, target, self._resolver.own_host(target, head))
+        return refused or ForSandbox(target, without_cookies(head))
