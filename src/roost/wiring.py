@@ -138,7 +138,9 @@ def _join(
             private_proxies=settings.private_proxies,
         ),
     )
-    sessions = Sessions(secret=_session_secret(settings.session_secret), scheme=about.scheme, now=clock.now)
+    sessions = Sessions(
+        secret=_session_secret(settings.session_secret), scheme=about.scheme, instance=settings.instance, now=clock.now
+    )
     edge = Edge(control.directory, ledger, clock, settings.domain)
     return House(Services.of(control, about, sessions), edge, node, store)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
 from tests.real.server import eventually
@@ -42,6 +44,16 @@ def wait_for_picture(page: Page) -> list[float]:
         return seen
 
     return eventually(look)
+
+
+def take_over(page: Page, key: str) -> None:
+    """From Mission Control, which asks for the key again."""
+    page.get_by_role("button", name="Take over").click()
+    dialog = page.get_by_role("dialog", name=re.compile("^Take over"))
+    dialog.get_by_label("Your API key, again").fill(key)
+    dialog.get_by_role("button", name="Take over").click()
+    expect(page.get_by_role("status").filter(has_text="You drive")).to_be_visible()
+    expect(dialog).to_have_count(0)
 
 
 def wait_for_change(page: Page, before: list[float], share: float) -> list[float]:

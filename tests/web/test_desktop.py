@@ -10,7 +10,7 @@ from roost.client import Sandbox
 from tests.real.server import Server, eventually
 from tests.web.agent import agent_of
 from tests.web.browser import visit
-from tests.web.screen import canvas, change, picture, wait_for_change, wait_for_picture
+from tests.web.screen import canvas, change, picture, take_over, wait_for_change, wait_for_picture
 
 MOVES_WITHIN_MS = 120_000  # a desktop with Chromium open is a gigabyte of memory to write
 
@@ -43,8 +43,8 @@ def test_take_over_type_hand_back_sleep_wake_fork(server: Server, page: Page, de
         wait_for_picture(page)
         expect(page.get_by_role("status").filter(has_text="The agent drives")).to_be_visible()
 
-        page.get_by_role("button", name="Take over").click()
-        expect(page.get_by_role("status").filter(has_text="You drive")).to_be_visible()
+        take_over(page, server.key)
+        wait_for_picture(page)
         canvas(page).click(position={"x": 300, "y": 300})
         page.keyboard.type("half typed")
         agent.sees("[half typed]")
@@ -105,6 +105,11 @@ def test_a_person_with_a_link_and_no_key_watches_and_steps_in(
     dialog = page.get_by_role("dialog", name=re.compile("Share"))
     dialog.get_by_label("Who").fill("anna")
     dialog.get_by_role("button", name="Watch and drive").click()
+    expect(dialog.get_by_role("button", name="Make link")).to_be_disabled()
+    dialog.get_by_label("Your API key, again").fill("e2b_wrong")
+    dialog.get_by_role("button", name="Make link").click()
+    expect(dialog.get_by_text("The server does not know this API key")).to_be_visible()  # And the person stays signed in.
+    dialog.get_by_label("Your API key, again").fill(server.key)
     dialog.get_by_role("button", name="Make link").click()
     link = dialog.get_by_label("link", exact=True).inner_text()
     with visit(browser, server.url) as guest, agent_of(server, desktop) as agent:

@@ -12,6 +12,7 @@ from roost.client import Sandbox, calls
 from roost.edge.access import sign
 from tests.real.server import DOMAIN, Server, eventually
 from tests.web.browser import sign_in_by_name, visit
+from tests.web.impostor import impostor
 
 REPORT = "/home/user/report.html"
 WORKER = "/home/user/worker.js"
@@ -105,10 +106,10 @@ def test_a_service_worker_of_a_sandbox_is_not_registered_even_by_our_own_page(
     server: Server, browser: Browser, hostile: Sandbox
 ) -> None:
     with visit(browser, server.url) as page:
-        page.goto("/")
+        page.goto("/v1/version")  # of our origin, and without the policy that would keep it out as well
         assert page.evaluate(REGISTER, signed(hostile, WORKER)) in ("SecurityError", "TypeError")
         assert page.evaluate(REGISTRATIONS) == []
-        page.reload()
+        page.goto("/")
         expect(page.get_by_role("heading", name="Sign in to Mission Control")).to_be_visible()
 
 
@@ -119,6 +120,41 @@ def test_a_person_is_led_to_the_sandboxs_own_address(server: Server, browser: Br
         page.get_by_role("link", name="Open it at the sandbox's address").click()
         expect(page.get_by_role("heading", name="Weekly report")).to_be_visible()
         assert page.url.startswith(f"http://{server.host(hostile, 49983)}:{server.port}/files?")
+
+
+SPIES = """
+self.addEventListener('install', () => self.skipWaiting());
+self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener('fetch', (event) => event.respondWith(fetch(event.request)));
+"""
+POISON = {"/": ("text/html", "<title>poison</title>"), "/worker.js": ("text/javascript", SPIES)}
+
+
+def test_a_poisoned_browser_is_cleaned_by_the_start_page(server: Server, browser: Browser) -> None:
+    with impostor(server.port, POISON) as stand_in, visit(browser, stand_in.url) as page:
+        page.goto("/")
+        assert page.evaluate(REGISTER, "/worker.js") == "registered"
+        page.wait_for_function("navigator.serviceWorker.controller !== null")
+        stand_in.step_aside()
+        page.goto("/")
+        expect(page.get_by_role("heading", name="Sign in to Mission Control")).to_be_visible()
+        page.wait_for_function("navigator.serviceWorker.controller === null")
+        assert page.evaluate(REGISTRATIONS) == []
+
+
+def test_and_by_signing_in(server: Server, browser: Browser) -> None:
+    """Whatever the page does: the browser itself is told to forget. What the person chose stays."""
+    with impostor(server.port, POISON) as stand_in, visit(browser, stand_in.url) as page:
+        page.goto("/")
+        page.evaluate("localStorage.setItem('planted', '1'); localStorage.setItem('roost.theme', 'dark')")
+        page.evaluate("caches.open('planted')")
+        stand_in.step_aside()
+        page.goto("/")
+        page.get_by_label("API key").fill(server.key)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("navigation", name="Main").first).to_be_visible()
+        assert page.evaluate("[localStorage.getItem('planted'), localStorage.getItem('roost.theme')]") == [None, "dark"]
+        assert page.evaluate("caches.keys()") == []
 
 
 def _is_up(page: Page, url: str) -> None:

@@ -11,7 +11,7 @@ from roost.client import Sandbox
 from tests.real.server import Server, eventually, said
 from tests.web.agent import Agent, agent_of
 from tests.web.browser import visit
-from tests.web.screen import canvas, wait_for_picture
+from tests.web.screen import canvas, take_over, wait_for_picture
 
 MAY_USE_THE_CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
@@ -22,11 +22,11 @@ def agent(server: Server, desktop: Sandbox) -> Iterator[Agent]:
         yield agent
 
 
-def drive(page: Page, desktop: Sandbox) -> None:
+def drive(page: Page, desktop: Sandbox, key: str) -> None:
     page.goto(f"/app/sandboxes/{desktop.id}/screen")
     wait_for_picture(page)
-    page.get_by_role("button", name="Take over").click()
-    expect(page.get_by_role("status").filter(has_text="You drive")).to_be_visible()
+    take_over(page, key)
+    wait_for_picture(page)
 
 
 def own_clipboard(page: Page) -> str:
@@ -37,7 +37,7 @@ def test_the_clipboards_are_one_while_a_person_drives(server: Server, browser: B
     with visit(browser, server.url, server.key, permissions=MAY_USE_THE_CLIPBOARD) as page:
         page.goto(f"/app/sandboxes/{desktop.id}/screen")
         page.evaluate("navigator.clipboard.writeText('from my machine, żółć 日本')")
-        drive(page, desktop)
+        drive(page, desktop, server.key)
         eventually(lambda: _holds(agent, "from my machine, żółć 日本"))
 
         # A program that copies, as one does that the person clicks in.
@@ -50,7 +50,7 @@ def test_the_clipboards_are_one_while_a_person_drives(server: Server, browser: B
         eventually(lambda: _holds(agent, "second thought"))
 
 
-def test_the_clipboard_is_carried_by_hand(page: Page, desktop: Sandbox, agent: Agent) -> None:
+def test_the_clipboard_is_carried_by_hand(server: Server, page: Page, desktop: Sandbox, agent: Agent) -> None:
     """In a browser that lets the page neither read nor write its own."""
     agent.http.put("/desktop/clipboard", json={"text": "copied by the agent"}).raise_for_status()
     page.goto(f"/app/sandboxes/{desktop.id}/screen")
@@ -60,7 +60,7 @@ def test_the_clipboard_is_carried_by_hand(page: Page, desktop: Sandbox, agent: A
     expect(dialog.get_by_label("Text")).to_have_value("copied by the agent")  # Also for who only watches.
     expect(dialog.get_by_role("button", name="Send to the sandbox")).to_be_disabled()
     dialog.get_by_role("button", name="Close").click()
-    page.get_by_role("button", name="Take over").click()
+    take_over(page, server.key)
     page.get_by_role("button", name="Clipboard").click()
     dialog.get_by_label("Text").fill("typed by a person\nin two lines")
     dialog.get_by_role("button", name="Send to the sandbox").click()
@@ -68,8 +68,8 @@ def test_the_clipboard_is_carried_by_hand(page: Page, desktop: Sandbox, agent: A
     eventually(lambda: _holds(agent, "typed by a person\nin two lines"))
 
 
-def test_the_desktop_takes_the_size_of_the_window(page: Page, desktop: Sandbox, agent: Agent) -> None:
-    drive(page, desktop)
+def test_the_desktop_takes_the_size_of_the_window(server: Server, page: Page, desktop: Sandbox, agent: Agent) -> None:
+    drive(page, desktop, server.key)
     before = agent.ask("/desktop")
     page.get_by_role("button", name="Match").click()
     fitted = eventually(lambda: _fits(page, agent))

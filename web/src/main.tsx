@@ -6,6 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeQueryClient } from "./app/queries";
 import { router } from "./app/router";
+import { removeServiceWorkers } from "./app/workers";
 import { hasUnsaved } from "./sandbox/files/drafts";
 import { Toasts } from "./ui";
 
@@ -14,6 +15,8 @@ window.addEventListener("vite:preloadError", (event) => {
   event.preventDefault();
   window.location.reload();
 });
+
+void removeServiceWorkers();
 
 const client = makeQueryClient();
 window.addEventListener("beforeunload", (event) => {

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from roost.api.services import Services
-from roost.domain.errors import Unauthenticated
+from roost.domain.errors import Forbidden, Unauthenticated
 from roost.domain.team import Principal
 
 # For the OpenAPI document: the check itself is made by KeyedRoute, which takes a session's cookie as well.
@@ -25,21 +25,34 @@ class KeyedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def identified(request: Request) -> Response:
-            request.state.principal = await identify(request)
+            await identify(request)
             return await handle(request)
 
         return identified
 
 
-async def identify(request: Request) -> Principal:
-    """Whom the request stands for: by its key, else by its session. Raises Unauthenticated, Forbidden."""
+async def identify(request: Request) -> None:
+    """Notes whom the request stands for: by its key, else by its session. Raises Unauthenticated, Forbidden."""
     services = _services(request)
-    cookie = request.cookies.get(services.sessions.cookie)
-    if cookie and "authorization" not in request.headers and "x-api-key" not in request.headers:
-        key = services.sessions.open(cookie)
+    has_key = "authorization" in request.headers or "x-api-key" in request.headers
+    session = None if has_key else services.sessions.find(request)
+    if session is None:
+        request.state.principal = await services.keys.identify(credential_of(request))
+    else:
         services.sessions.check_same_site(request)
-        return await services.keys.stand_for(key)
-    return await services.keys.identify(credential_of(request))
+        request.state.principal = await services.keys.stand_for(session)
+    request.state.is_session = session is not None
+
+
+def check_key(request: Request) -> None:
+    """For what would outlive a session: a browser that is signed in is not enough, since a page that should not be there can use
+    that. Raises Forbidden."""
+    if request.state.is_session:
+        raise Forbidden(
+            "key_needed",
+            "A signed-in browser may not do this by its session alone: it makes a secret that outlives it."
+            " Give the API key again, as `Authorization: Bearer <key>`.",
+        )
 
 
 def credential_of(request: Request) -> str:
@@ -72,5 +85,12 @@ async def _get_principal(request: Request) -> Principal:
     return _principal(request)
 
 
+async def _get_key_holder(request: Request) -> Principal:
+    check_key(request)
+    return _principal(request)
+
+
 Use = Annotated[Services, Depends(_get_services)]
 Caller = Annotated[Principal, Depends(_get_principal)]
+KeyHolder = Annotated[Principal, Depends(_get_key_holder)]
+"""A caller who gave the key itself with this very request."""

@@ -1,59 +1,68 @@
 """Sessions of people in a browser: a cookie that stands for an API key.
 
-The cookie is signed, not stored: it holds the key's id and when it ends. The key itself is never in it, and a key that is revoked
-takes its sessions along, since the key is looked up on each request. Whoever may not read our answers (another site) can still
-make a browser send the cookie; so whatever changes something must also bring a header that no other site can set.
+The cookie is signed, not stored: it holds the key's id and when it was made. The key itself is never in it, and a key that is
+revoked takes its sessions along, since the key is looked up on each request. Whoever may not read our answers (another site) can
+still make a browser send the cookie; so whatever changes something must also bring a header that no other site can set.
+
+A page of a sandbox can plant cookies for the whole domain. Over https the name's prefix keeps them out. Over http such a page
+would have to know the name, which it cannot; and of several cookies with our name any good one counts, so that a planted one
+signs nobody out. Every Roost has a name of its own: browsers give the cookies of one host to all its ports.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from itsdangerous import BadSignature, TimestampSigner
 from starlette.requests import Request
 from starlette.responses import Response
 
 from roost.domain.errors import Forbidden, Unauthenticated
-from roost.domain.ids import KeyId, is_id
+from roost.domain.ids import KeyId
 
-COOKIE = "roost_session"
-HOST_COOKIE = "__Host-roost_session"  # over https: a page on a sandbox's host name cannot plant one for the server's
 LASTS_S = 7 * 24 * 3600
 MARK = "Roost-Request"
 SECRET_BYTES = 32
 _SAFE = frozenset({"GET", "HEAD"})
-_CONTEXT = b"roost session v1\0"
 
 
 class Sessions:
     """Seals and opens cookies with the server's secret. `scheme` is how browsers reach the server."""
 
-    def __init__(self, *, secret: bytes, scheme: str, now: Callable[[], float]) -> None:
-        self._secret = secret
+    def __init__(self, *, secret: bytes, scheme: str, instance: str, now: Callable[[], float]) -> None:
+        self._signer = _Signer(secret, now)
         self._scheme = scheme
-        self._now = now
-        self.cookie = HOST_COOKIE if scheme == "https" else COOKIE
+        unguessable = hmac.digest(secret, b"roost session cookie", "sha256").hex()[:8]
+        prefix = "__Host-" if scheme == "https" else ""  # no other host of the domain can set a cookie with it
+        self.cookie = f"{prefix}roost_session_{instance}_{unguessable}"
 
     def seal(self, key: KeyId) -> str:
-        ends_at = int(self._now()) + LASTS_S
-        content = f"{key}.{ends_at}"
-        return f"{content}.{self._sign(content)}"
+        return self._signer.sign(key).decode()
 
-    def open(self, cookie: str) -> KeyId:
-        """The key that the session stands for. Raises Unauthenticated for one that we did not seal, or that has ended."""
-        key, _, rest = cookie.partition(".")
-        ends_at, _, signature = rest.partition(".")
-        genuine = hmac.compare_digest(self._sign(f"{key}.{ends_at}").encode(), signature.encode("utf-8", "replace"))
-        if not genuine or not is_id(key) or not ends_at.isdecimal() or int(ends_at) <= self._now():
+    def open(self, cookie: str) -> KeyId | None:
+        """The key that the session stands for; None if we did not seal it, or it has ended."""
+        try:
+            return KeyId(self._signer.unsign(cookie.encode("utf-8", "replace"), max_age=LASTS_S - 1).decode())
+        except BadSignature:
+            return None
+
+    def find(self, request: Request) -> KeyId | None:
+        """The key that the request's session stands for; None when it has no session. Raises Unauthenticated once it is over."""
+        pairs = (pair.partition("=") for header in request.headers.getlist("cookie") for pair in header.split(";"))
+        sealed = [value.strip() for name, _, value in pairs if name.strip() == self.cookie]
+        keys = [key for cookie in sealed if (key := self.open(cookie)) is not None]
+        if sealed and not keys:
             raise session_over()
-        return KeyId(key)
+        return keys[0] if keys else None
 
     def put(self, response: Response, key: KeyId) -> None:
-        """The answer makes the browser keep the session."""
+        """The answer makes the browser keep the session. Whatever the origin had kept before goes: a page that should never have
+        been there may have left a service worker, or itself in the cache."""
         self._set(response, self.seal(key), LASTS_S)
+        response.headers["Clear-Site-Data"] = '"cache", "storage"'
 
     def clear(self, response: Response) -> None:
         self._set(response, "", 0)
@@ -93,9 +102,14 @@ class Sessions:
             self.cookie, value, max_age=lasts_s, path="/", secure=self._scheme == "https", httponly=True, samesite="strict"
         )
 
-    def _sign(self, content: str) -> str:
-        digest = hmac.new(self._secret, _CONTEXT + content.encode("utf-8", "replace"), hashlib.sha256).digest()
-        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+class _Signer(TimestampSigner):
+    def __init__(self, secret: bytes, now: Callable[[], float]) -> None:
+        super().__init__(secret, salt="roost session", key_derivation="hmac", digest_method=hashlib.sha256)
+        self._now = now
+
+    def get_timestamp(self) -> int:
+        return int(self._now())
 
 
 def session_over() -> Unauthenticated:

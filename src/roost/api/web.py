@@ -1,7 +1,7 @@
 """Mission Control's pages: `/` and everything under `/app/`. The pages themselves are built at set-up, from `web/`.
 
-Nothing of a sandbox is ever served here: requests for a sandbox's host name never reach this application. What the pages
-may load and whom they may talk to is said in the content security policy: themselves, and the sandboxes of this domain.
+Nothing of a sandbox is ever served here: requests for a sandbox never reach this application. What the pages may load and whom
+they may talk to is in `web_policy`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import secrets
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from roost.api.services import About
+from roost.api.web_policy import content_security_policy
 
 NONCE = "ROOST_NONCE"  # vite.config.ts puts it where the real one belongs
+BASE = "/app"
 FOREVER = "public, max-age=31536000, immutable"
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # one step, nothing hidden: no way out of the folder
 
@@ -39,37 +42,19 @@ start it again; or, in a checkout, <code>npm ci &amp;&amp; npm run build</code> 
 """
 
 
-def content_security_policy(about: About, nonce: str) -> str:
-    """What a page may do. Sandboxes are other origins: pages talk to them, and show their pictures, but run none of theirs."""
-    names = f"*.{about.domain}:{about.port}"
-    sandboxes = f"{about.scheme}://{names}"
-    sockets = f"{'wss' if about.scheme == 'https' else 'ws'}://{names}"
-    rules = {
-        "default-src": "'none'",
-        "script-src": "'self'",
-        "style-src": f"'self' 'nonce-{nonce}'",
-        "img-src": f"'self' data: blob: {sandboxes}",
-        "font-src": "'self'",
-        "connect-src": f"'self' {sandboxes} {sockets}",
-        "frame-ancestors": "'none'",
-        "base-uri": "'none'",
-        "form-action": "'self'",
-    }
-    return "; ".join(f"{name} {sources}" for name, sources in rules.items())
-
-
 def web_routes(about: About, pages: Path | None) -> list[BaseRoute]:
     """`pages` is the folder that holds the built pages; without one the page says how to build them."""
 
-    async def page(_: Request) -> Response:
+    async def page(request: Request) -> Response:
         nonce = secrets.token_urlsafe(16)
         html = await _read(pages / "index.html") if pages is not None else None
+        files = await anyio.to_thread.run_sync(_files, pages) if pages is not None else []
         status = 503 if html is None else 200
         return HTMLResponse(
             (html or MISSING).replace(NONCE, nonce),
             status,
             headers={
-                "Content-Security-Policy": content_security_policy(about, nonce),
+                "Content-Security-Policy": content_security_policy(about, request.headers.get("host", ""), files, nonce),
                 "Cross-Origin-Opener-Policy": "same-origin",
                 **_guards("no-cache"),
             },
@@ -88,9 +73,9 @@ def web_routes(about: About, pages: Path | None) -> list[BaseRoute]:
 
     return [
         Route("/", page, include_in_schema=False),
-        Route("/app", page, include_in_schema=False),
-        Route("/app/assets/{name:path}", asset, include_in_schema=False),
-        Route("/app/{path:path}", beside, include_in_schema=False),
+        Route(BASE, page, include_in_schema=False),
+        Route(f"{BASE}/assets/{{name:path}}", asset, include_in_schema=False),
+        Route(f"{BASE}/{{path:path}}", beside, include_in_schema=False),
     ]
 
 
@@ -117,6 +102,11 @@ async def _find(pages: Path | None, folder: str, name: str) -> Path | None:
         return None
     path = pages / folder / name
     return path if await anyio.Path(path).is_file() else None
+
+
+def _files(pages: Path) -> list[str]:
+    """The paths under which the files of the pages are served."""
+    return [f"{BASE}/{file.relative_to(pages).as_posix()}" for file in pages.rglob("*") if _FILE.fullmatch(file.name)]
 
 
 async def _read(path: Path) -> str | None:

@@ -7,6 +7,6 @@ end here, and a person's input passes only while that person drives. A link to a
 inside gets to see. At the API's own address, which is Mission Control's origin, answers of sandboxes are only ever downloads.
 
 May import `contracts`, `telemetry`, `settings` and `domain`; never control, node or drivers.
-Start with `app` (the parts and how they are joined), then `connection` (one client), `dispatch` (whom a request is for), `permits`
-(what it may do), `relay` (one request and its answer) and `screen` (one viewer).
+Start with `app` (the parts and how they are joined), then `connection` (one client), `dispatch` (whom a request is for),
+`permits` (what it may do), `relay` (one request and its answer) and `screen` (one viewer).
 """

@@ -61,7 +61,8 @@ async def open_house(
         )
     )
     about = About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1")
-    services = Services.of(control, about, Sessions(secret=b"secret of tests", scheme="http", now=clock.now))
+    sessions = Sessions(secret=b"secret of tests", scheme="http", instance="tests", now=clock.now)
+    services = Services.of(control, about, sessions)
     await add_template(store, node, clock, chance, "base")
     made: list[str] = []
     await control.keys.ensure_first(made.append)

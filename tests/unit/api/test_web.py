@@ -12,7 +12,8 @@ import pytest
 from starlette.applications import Starlette
 
 from roost.api.services import About
-from roost.api.web import content_security_policy, web_routes
+from roost.api.web import web_routes
+from roost.api.web_policy import content_security_policy
 
 from .house import House
 
@@ -28,6 +29,8 @@ def pages(tmp_path: Path) -> Path:
     (site / "assets").mkdir(parents=True)
     (site / "index.html").write_text(PAGE)
     (site / "favicon.svg").write_text("<svg/>")
+    (site / "theme.js").write_text("paint()")
+    (site / "assets" / "index-1.css").write_text("body {}")
     (site / "assets" / "index-1.js").write_text("main()")
     (site / "assets" / "index-1.js.gz").write_bytes(gzip.compress(b"main()"))
     (tmp_path / "secret").write_text("not for browsers")
@@ -52,19 +55,17 @@ async def test_every_place_is_the_page(browser: httpx.AsyncClient, path: str) ->
     assert answer.headers["cross-origin-opener-policy"] == "same-origin"
 
 
-async def test_the_policy_lets_in_the_page_itself_and_sandboxes_alone(browser: httpx.AsyncClient) -> None:
+async def test_the_policy_names_what_the_page_is_made_of_and_sandboxes_alone(browser: httpx.AsyncClient) -> None:
     answer = await browser.get("/")
     nonces = set(re.findall(r'nonce="([\w-]+)"', answer.text))
     assert len(nonces) == 1
     nonce = nonces.pop()
-    rules = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
-    assert rules == {
+    assert rules_of(answer.headers["content-security-policy"]) == {
         "default-src": "'none'",
-        "script-src": "'self'",
-        "style-src": f"'self' 'nonce-{nonce}'",
-        "img-src": "'self' data: blob: https://*.roost.example:4700",
-        "font-src": "'self'",
-        "connect-src": "'self' https://*.roost.example:4700 wss://*.roost.example:4700",
+        "script-src": "roost.example:4700/app/assets/index-1.js roost.example:4700/app/theme.js",
+        "style-src": f"roost.example:4700/app/assets/index-1.css 'nonce-{nonce}'",
+        "img-src": "roost.example:4700/app/favicon.svg data: blob: https://*.roost.example:4700",
+        "connect-src": "roost.example:4700/v1/ https://*.roost.example:4700 wss://*.roost.example:4700",
         "frame-ancestors": "'none'",
         "base-uri": "'none'",
         "form-action": "'self'",
@@ -74,9 +75,21 @@ async def test_the_policy_lets_in_the_page_itself_and_sandboxes_alone(browser: h
 
 def test_over_plain_http_the_policy_names_plain_addresses() -> None:
     about = About("0", "roost.localhost", 81, "", 1, "", "")
-    policy = content_security_policy(about, "n")
-    assert "connect-src 'self' http://*.roost.localhost:81 ws://*.roost.localhost:81;" in policy
+    policy = content_security_policy(about, "127.0.0.1:81", ["/app/assets/a.js"], "n")
+    assert "script-src 127.0.0.1:81/app/assets/a.js;" in policy
+    assert "connect-src 127.0.0.1:81/v1/ http://*.roost.localhost:81 ws://*.roost.localhost:81;" in policy
     assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("host", ["192.0.2.7:4700", "[::1]:4700", "[2001:db8::7]", "a b", "x;script-src *", ""])
+def test_what_a_policy_cannot_name_is_let_in_by_the_pages_nonce(host: str) -> None:
+    rules = rules_of(content_security_policy(ABOUT, host, ["/app/assets/a.js", "/app/assets/a.css"], "n"))
+    assert (rules["script-src"], rules["style-src"]) == ("'nonce-n'", "'nonce-n'")
+    assert rules["connect-src"].startswith("'self' ") and rules["img-src"].startswith("'self' ")
+
+
+def rules_of(policy: str) -> dict[str, str]:
+    return dict(rule.split(" ", 1) for rule in policy.split("; "))
 
 
 async def test_assets_are_kept_by_browsers_for_good(browser: httpx.AsyncClient) -> None:

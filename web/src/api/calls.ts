@@ -46,8 +46,9 @@ export const getMetrics = (ref: string, start: number, signal?: Signal) =>
 // Links to a sandbox's screen, or to one of its ports
 export const listLinks = (ref: string, signal?: Signal) =>
   request<{ links: Link[] }>("GET", `/v1/sandboxes/${part(ref)}/links`, { signal });
-export const createLink = (ref: string, body: Pick<ScreenLink, "mode" | "label"> & { seconds: number }) =>
-  request<ScreenLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body });
+/** One that drives needs the key: a session is not enough. */
+export const createLink = (ref: string, body: Pick<ScreenLink, "mode" | "label"> & { seconds: number }, key?: string) =>
+  request<ScreenLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body, key });
 export const createPortLink = (ref: string, body: Pick<PortLink, "port" | "label"> & { seconds: number }) =>
   request<PortLink>("POST", `/v1/sandboxes/${part(ref)}/links`, { body });
 export const revokeLink = (ref: string, id: string) => request<void>("DELETE", `/v1/sandboxes/${part(ref)}/links/${part(id)}`);
@@ -97,7 +98,7 @@ export const getNode = (signal?: Signal) => request<NodeReport>("GET", "/v1/node
 export const getVersion = (signal?: Signal) =>
   request<Version>("GET", "/v1/version", { signal });
 export const listKeys = (signal?: Signal) => request<{ keys: Key[] }>("GET", "/v1/keys", { signal });
-export const createKey = (name: string) => request<NewKey>("POST", "/v1/keys", { body: { name } });
+export const createKey = (name: string, key: string) => request<NewKey>("POST", "/v1/keys", { body: { name }, key });
 export const revokeKey = (id: string) => request<void>("DELETE", `/v1/keys/${part(id)}`);
 
 // Questions

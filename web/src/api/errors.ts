@@ -21,6 +21,13 @@ export class Unreachable extends Error {
   }
 }
 
+/** A key that was typed again is none. The session goes on: no 401. */
+export class WrongKey extends ApiError {
+  constructor(cause: ApiError) {
+    super(403, cause.code, "The server does not know this API key. Check it and try again.", cause.facts);
+  }
+}
+
 export const isUnauthenticated = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
 
 export function messageOf(error: unknown): string {

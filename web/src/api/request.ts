@@ -1,11 +1,13 @@
 // The one way to the API: with the session's cookie, and with the header that proves a request is ours.
-import { errorOf, Unreachable } from "./errors";
+import { errorOf, Unreachable, WrongKey } from "./errors";
 
 export interface Ask {
   query?: Record<string, string | number | boolean | readonly string[] | null | undefined>;
   body?: unknown;
   signal?: AbortSignal;
   headers?: Record<string, string>;
+  /** An API key that was typed for this one request, in place of the session. */
+  key?: string;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -23,6 +25,7 @@ export function address(path: string, query: Ask["query"] = {}): string {
 /** The answer as it comes, once it is a success. Raises ApiError, Unreachable, or the signal's reason. */
 export async function send(method: Method, path: string, ask: Ask = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json", "Roost-Request": "1", ...ask.headers };
+  if (ask.key !== undefined) headers.Authorization = `Bearer ${ask.key}`;
   if (ask.body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   try {
@@ -37,8 +40,9 @@ export async function send(method: Method, path: string, ask: Ask = {}): Promise
     if (ask.signal?.aborted) throw error;
     throw new Unreachable(error);
   }
-  if (!response.ok) throw await errorOf(response);
-  return response;
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  throw response.status === 401 && ask.key !== undefined ? new WrongKey(error) : error;
 }
 
 export async function request<T>(method: Method, path: string, ask: Ask = {}): Promise<T> {

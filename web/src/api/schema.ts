@@ -165,7 +165,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description The secret is in this answer and nowhere else.
+         * @description The secret is in this answer and nowhere else. A browser's session is not enough: the request must carry a key itself.
          */
         post: operations["createKey"];
         delete?: never;
@@ -454,7 +454,7 @@ export interface paths {
         /**
          * Make a link to its screen or to a port
          * @description Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
-         *     sandbox whose ports are not public.
+         *     sandbox whose ports are not public. For a `control` link a browser's session is not enough: the request must carry a key.
          */
         post: operations["makeLink"];
         delete?: never;
@@ -638,8 +638,8 @@ export interface paths {
         put?: never;
         /**
          * Sign a browser in
-         * @description The answer sets the cookie `roost_session`, for 7 days. It is accepted wherever a key is. What changes something needs the
-         *     header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
+         * @description The answer sets a cookie, for 7 days. It is accepted wherever a key is, but for making keys and links that drive. What
+         *     changes something needs the header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
          */
         post: operations["signIn"];
         /**

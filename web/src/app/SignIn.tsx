@@ -2,8 +2,9 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import * as calls from "../api/calls";
 import { messageOf } from "../api/errors";
-import { Button, Field, Notice, Prose } from "../ui";
+import { Button, KeyField, Notice, Prose } from "../ui";
 import { Brand } from "./Brand";
+import { keepPreferences } from "./preferences";
 import { begin } from "./queries";
 
 /** A key for a session. The key itself is not kept in the browser: the server answers with a cookie no script can read. */
@@ -17,7 +18,8 @@ export function SignIn() {
     setBusy(true);
     setFailure(null);
     try {
-      await calls.signIn(key.trim());
+      // The server has the browser clear what was kept here, in case somebody left something.
+      await keepPreferences(() => calls.signIn(key));
       begin(client, await calls.getSession());
     } catch (error) {
       setFailure(error);
@@ -38,27 +40,9 @@ export function SignIn() {
           <h1>Sign in to Mission Control</h1>
           <p className="muted">Watch your agents&rsquo; computers, step in, hand back.</p>
         </div>
-        {/* For password managers: they keep nothing without a name. */}
-        <input type="text" name="username" autoComplete="username" defaultValue="roost" hidden />
-        <Field label="API key" hint={<>On the server&rsquo;s machine, <code>roost env</code> prints it.</>}>
-          {(ids) => (
-            <input
-              {...ids}
-              className="input mono"
-              type="password"
-              name="password"
-              autoComplete="current-password"
-              spellCheck={false}
-              required
-              // eslint-disable-next-line jsx-a11y/no-autofocus -- the only thing to do on this page
-              autoFocus
-              value={key}
-              onChange={(event) => setKey(event.target.value)}
-            />
-          )}
-        </Field>
+        <KeyField value={key} onChange={setKey} hint={<>On the server&rsquo;s machine, <code>roost env</code> prints it.</>} takesFocus />
         {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
-        <Button type="submit" look="primary" busy={busy} disabled={key.trim() === ""}>Sign in</Button>
+        <Button type="submit" look="primary" busy={busy} disabled={key === ""}>Sign in</Button>
       </form>
     </main>
   );

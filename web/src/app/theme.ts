@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { THEME } from "./preferences";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -12,8 +13,8 @@ export function setTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   try {
-    if (theme === "system") localStorage.removeItem("roost.theme");
-    else localStorage.setItem("roost.theme", theme);
+    if (theme === "system") localStorage.removeItem(THEME);
+    else localStorage.setItem(THEME, theme);
   } catch {
     // No storage here: it holds until the page is left.
   }

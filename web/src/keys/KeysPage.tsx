@@ -5,7 +5,7 @@ import { messageOf } from "../api/errors";
 import { keys } from "../api/keys";
 import type { Key, NewKey } from "../api/types";
 import { useSession } from "../app/queries";
-import { Badge, Button, Confirm, Copyable, Dialog, ErrorState, Field, Loading, Notice, Prose, notify, PageHead, RelativeTime } from "../ui";
+import { Badge, Button, Confirm, Copyable, Dialog, ErrorState, Field, KeyAgain, Loading, Notice, Prose, notify, PageHead, RelativeTime } from "../ui";
 
 export default function KeysPage() {
   const list = useQuery({ queryKey: keys.keys, queryFn: async ({ signal }) => (await calls.listKeys(signal)).keys });
@@ -63,6 +63,7 @@ export default function KeysPage() {
 function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
+  const [key, setKey] = useState("");
   const [made, setMade] = useState<NewKey | null>(null);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
@@ -70,7 +71,7 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
     setBusy(true);
     setFailure(null);
     try {
-      setMade(await calls.createKey(name.trim()));
+      setMade(await calls.createKey(name.trim(), key));
       await client.invalidateQueries({ queryKey: keys.keys });
     } catch (error) {
       setFailure(error);
@@ -93,13 +94,14 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy} disabled={name.trim() === ""}>Make the key</Button>
+          <Button type="submit" look="primary" busy={busy} disabled={name.trim() === "" || key === ""}>Make the key</Button>
         </>
       }
     >
       <Field label="What is it for?" hint="People see this name when the key's holder takes over a screen or answers a question.">
         {(ids) => <input {...ids} className="input" value={name} placeholder="anna's laptop" autoComplete="off" onChange={(event) => setName(event.target.value)} />}
       </Field>
+      <KeyAgain value={key} onChange={setKey} what="A new key" />
       {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
     </Dialog>
   );

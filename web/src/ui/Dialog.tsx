@@ -74,12 +74,14 @@ interface ConfirmProps {
   children: ReactNode;
   verb: string;
   tone?: "danger" | "primary";
+  /** Something is still missing. */
+  disabled?: boolean;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
 }
 
 /** Asks before something that cannot simply be taken back. Stays open, with the reason, when it fails. */
-export function Confirm({ title, children, verb, tone = "danger", onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, children, verb, tone = "danger", disabled, onConfirm, onClose }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const go = async () => {
@@ -101,7 +103,7 @@ export function Confirm({ title, children, verb, tone = "danger", onConfirm, onC
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={tone} busy={busy}>{verb}</Button>
+          <Button type="submit" look={tone} busy={busy} disabled={disabled}>{verb}</Button>
         </>
       }
     >

@@ -1,6 +1,7 @@
 export { Badge, Button, Copyable, copy, Field, IconButton, Segments, type Tone } from "./controls";
 export { Card, EmptyState, ErrorState, Loading, Meter, Notice, PageHead, Skeleton } from "./surfaces";
 export { Confirm, Dialog } from "./Dialog";
+export { KeyAgain, KeyField } from "./KeyField";
 export { Prose } from "./Prose";
 export { Menu, type MenuEntry } from "./Menu";
 export { notify, notifyError, Toasts } from "./toasts";

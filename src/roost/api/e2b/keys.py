@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
-from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.access import Caller, KeyedRoute, KeyHolder, Use
 from roost.api.e2b import models, rendering
 from roost.api.e2b.models import Ref
 
@@ -18,7 +18,7 @@ async def list_(caller: Caller, use: Use) -> JSONResponse:
 
 
 @router.post("", status_code=201, operation_id="createApiKey")
-async def create(caller: Caller, use: Use, body: models.KeyBody) -> JSONResponse:
+async def create(caller: KeyHolder, use: Use, body: models.KeyBody) -> JSONResponse:
     """The key is in this answer and nowhere else."""
     record, secret = await use.keys.create(caller.team, body.name)
     return JSONResponse(rendering.key(record, secret), 201)

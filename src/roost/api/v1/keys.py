@@ -6,16 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.access import Caller, KeyedRoute, KeyHolder, Use
 from roost.api.v1 import models, rendering
 from roost.api.v1.responses import errors
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=KeyedRoute)
 
 
-@router.post("", status_code=201, operation_id="createKey", summary="Make an API key", responses=errors(413))
-async def create(caller: Caller, use: Use, body: models.KeyBody) -> models.NewKeyModel:
-    """The secret is in this answer and nowhere else."""
+@router.post("", status_code=201, operation_id="createKey", summary="Make an API key", responses=errors(403, 413))
+async def create(caller: KeyHolder, use: Use, body: models.KeyBody) -> models.NewKeyModel:
+    """The secret is in this answer and nowhere else. A browser's session is not enough: the request must carry a key itself."""
     record, secret = await use.keys.create(caller.team, body.name)
     return models.NewKeyModel(**rendering.key(record).model_dump(), secret=secret)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
-from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.access import Caller, KeyedRoute, Use, check_key
 from roost.api.services import About
 from roost.api.v1.models import Given, Seconds, Taken, Text, Timestamp, Whole
 from roost.api.v1.rendering import timestamp
@@ -60,11 +60,13 @@ class LinkList(Given):
     status_code=201,
     operation_id="makeLink",
     summary="Make a link to its screen or to a port",
-    responses=errors(404, 410, 413, 429),
+    responses=errors(403, 404, 410, 413, 429),
 )
 async def make(caller: Caller, use: Use, ref: Ref, body: LinkBody, request: Request) -> NewLinkModel:
     """Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
-    sandbox whose ports are not public."""
+    sandbox whose ports are not public. For a `control` link a browser's session is not enough: the request must carry a key."""
+    if body.mode is LinkMode.CONTROL:
+        check_key(request)
     link, token = await use.links.make(caller.team, ref, mode=body.mode, port=body.port, seconds=body.seconds, label=body.label)
     page = f"{str(request.base_url).rstrip('/')}/app/screen#{link.sandbox}.{token}"
     return NewLinkModel(

@@ -38,8 +38,8 @@ class SessionModel(Given):
 
 @open_router.post("", status_code=204, operation_id="signIn", summary="Sign a browser in", responses=errors(403, 413))
 async def sign_in(request: Request, use: Use, body: SignInBody) -> Response:
-    """The answer sets the cookie `roost_session`, for 7 days. It is accepted wherever a key is. What changes something needs the
-    header `Roost-Request: 1` with it. A key that is revoked ends its sessions."""
+    """The answer sets a cookie, for 7 days. It is accepted wherever a key is, but for making keys and links that drive. What
+    changes something needs the header `Roost-Request: 1` with it. A key that is revoked ends its sessions."""
     use.sessions.check_origin(request)
     principal = await use.keys.identify(body.key)
     response = Response(status_code=204)

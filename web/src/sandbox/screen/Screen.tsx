@@ -17,6 +17,8 @@ interface ScreenProps {
   /** Stands over the picture, which is old then. */
   over: ReactNode;
   onDriver: (driver: Driver | null) => void;
+  /** Asks for what taking over needs beyond this link, which is for watching. Without it, there is no taking over by such a link. */
+  onWantsToDrive?: () => void;
   /** What to do when the link has ended. */
   onLinkOver: () => ReactNode;
   /** What the sandbox's clipboard holds, for who may ask it: who only watches is not told by the screen. */
@@ -31,7 +33,7 @@ const SCALINGS = [
 ] as const satisfies readonly { value: Scaling; label: string }[];
 
 /** A desktop with its tools: who drives, take over and hand back, size, clipboard, picture, full screen. */
-export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver, readClipboard, tools }: ScreenProps) {
+export function Screen({ name, link, driver, driving, over, onDriver, onWantsToDrive, onLinkOver, readClipboard, tools }: ScreenProps) {
   const frame = useRef<HTMLDivElement>(null);
   const stage = useRef<StageHandle>(null);
   const [wire, setWire] = useState<Wire>({ kind: "connecting", attempt: 0 });
@@ -43,6 +45,18 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
   const [busy, setBusy] = useState(false);
   const isFull = useSyncExternalStore(onFullScreen, () => document.fullscreenElement !== null);
 
+  const wantsFocus = useRef(false);
+  const isConnected = wire.kind === "connected";
+  useEffect(() => {
+    if (!driving || !isConnected || !wantsFocus.current) return;
+    wantsFocus.current = false;
+    stage.current?.focus();
+  }, [driving, isConnected]);
+
+  const ask = (): void => {
+    wantsFocus.current = true;
+    onWantsToDrive?.();
+  };
   const take = async (force = false): Promise<void> => {
     setBusy(true);
     try {
@@ -90,12 +104,12 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
     if (text && text !== clipboard) stage.current?.paste(text);
   });
   useEffect(() => {
-    if (!driving) return;
+    if (!driving || !isConnected) return;
     const come = (): void => void bring();
     come();
     window.addEventListener("focus", come);
     return () => window.removeEventListener("focus", come);
-  }, [driving]);
+  }, [driving, isConnected]);
 
   const heard = (text: string): void => {
     setClipboard(text);
@@ -128,11 +142,11 @@ export function Screen({ name, link, driver, driving, over, onDriver, onLinkOver
     <div className={`screen${driving ? " driving" : ""}`} ref={frame}>
       <div className="screen-bar">
         <Drives driver={driver} driving={driving} />
-        {link.mode === "control" &&
+        {(link.mode === "control" || onWantsToDrive) &&
           (driving ? (
             <Button small look="primary" className="screen-drive" busy={busy} onClick={() => void give()} title="Ctrl+Alt+Shift+H">Hand back</Button>
           ) : (
-            <Button small look="primary" className="screen-drive" icon="hand" busy={busy} disabled={wire.kind !== "connected" || over !== null} onClick={() => void take()}>Take over</Button>
+            <Button small look="primary" className="screen-drive" icon="hand" busy={busy} disabled={!isConnected || over !== null} onClick={() => (link.mode === "control" ? void take() : ask())}>Take over</Button>
           ))}
         <span className="grow" />
         <div className="screen-tools">

@@ -2,14 +2,16 @@ import "./screen.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { takeOver } from "../../api/calls";
 import { keys } from "../../api/keys";
 import type { Driver, Sandbox } from "../../api/types";
 import { useSources } from "../../app/queries";
-import { Button, EmptyState, ErrorState, Loading } from "../../ui";
+import { Button, EmptyState, ErrorState, Loading, notifyError } from "../../ui";
 import { clipboard } from "../agent/desktop";
 import { Asleep } from "../Asleep";
 import { isAwake } from "../state";
 import { titleOf } from "../../fleet/words";
+import { DriveDialog } from "./DriveDialog";
 import { Screen } from "./Screen";
 import { ShareDialog } from "./ShareDialog";
 import { useLink } from "./useLink";
@@ -21,8 +23,8 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
   // Its link is made before anybody asks, and the way opened as soon as it is asked to wake: it is there when the screen is.
   const [opened, setOpened] = useState(awake);
   if (awake && !opened) setOpened(true);
-  const { link, error, renew } = useLink(sandbox, sandbox.has_desktop);
-  const [sharing, setSharing] = useState(false);
+  const { link, error, renew, makeDriving } = useLink(sandbox, sandbox.has_desktop);
+  const [asking, setAsking] = useState<"share" | "key" | null>(null);
   const sourceOf = useSources([sandbox.template]);
 
   if (!sandbox.has_desktop) {
@@ -38,6 +40,11 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
 
   const setDriver = (driver: Driver | null): void =>
     void client.setQueryData(keys.sandbox(sandbox.id), (known: Sandbox | undefined) => known && { ...known, driver });
+  const drive = async (key: string): Promise<void> => {
+    const { token } = await makeDriving(key);
+    // Somebody else may drive: then the button asks whether to take it from them.
+    await takeOver(token).then(setDriver, notifyError);
+  };
   return (
     <>
       <Screen
@@ -47,11 +54,13 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
         driving={sandbox.driver?.link === link.id}
         over={awake ? null : <Asleep sandbox={sandbox} verb="Wake and watch" />}
         onDriver={setDriver}
+        onWantsToDrive={link.mode === "view" ? () => setAsking("key") : undefined}
         onLinkOver={() => <Button onClick={renew}>Open it again</Button>}
         readClipboard={() => clipboard(sandbox, { quiet: true })}
-        tools={<Button small icon="share" onClick={() => setSharing(true)}>Share</Button>}
+        tools={<Button small icon="share" onClick={() => setAsking("share")}>Share</Button>}
       />
-      {sharing && <ShareDialog sandbox={sandbox} own={link.id} onClose={() => setSharing(false)} />}
+      {asking === "share" && <ShareDialog sandbox={sandbox} own={link.id} onClose={() => setAsking(null)} />}
+      {asking === "key" && <DriveDialog name={titleOf(sandbox)} drive={drive} onClose={() => setAsking(null)} />}
     </>
   );
 }

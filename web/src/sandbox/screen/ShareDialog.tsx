@@ -14,7 +14,8 @@ export function ShareDialog({ sandbox, own, onClose }: { sandbox: Sandbox; own: 
       sandbox={sandbox}
       title={`Share the screen of ${titleOf(sandbox)}`}
       says="Whoever has the link can open the screen in a browser, without a key, until it expires or you revoke it. Opening it wakes a sleeping sandbox."
-      make={(seconds, label) => createLink(sandbox.id, { mode, seconds, label })}
+      make={(seconds, label, key) => createLink(sandbox.id, { mode, seconds, label }, key)}
+      needsKey={mode === "control"}
       onClose={onClose}
       choices={
         <div className="field">

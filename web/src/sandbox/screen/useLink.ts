@@ -32,23 +32,22 @@ function leave(sandbox: string): void {
 }
 
 /**
- * This browser tab's own way to the screen: a control link, since whoever may sign in may drive. It is kept over reloads, so that
- * somebody who drives and reloads still drives, and revoked soon after the screen was left.
+ * This browser tab's own way to the screen: a link to watch by and, once the key was given again, one that drives in its place. It
+ * is kept over reloads, so that somebody who drives and reloads still drives, and revoked soon after the screen was left.
  */
 export function useLink(sandbox: Sandbox, enabled: boolean) {
   const client = useQueryClient();
   const label = useSession().data?.key.name;
   const queryKey = ["screen-link", sandbox.id];
+  const make = async (mode: ScreenLink["mode"], key?: string): Promise<ScreenLink> => {
+    const fresh = await createLink(sandbox.id, { mode, seconds: LINK_S, label: label ?? "Mission Control" }, key);
+    sessionStorage.setItem(place(sandbox.id), JSON.stringify(fresh));
+    void client.invalidateQueries({ queryKey: keys.links(sandbox.id) });
+    return fresh;
+  };
   const found = useQuery({
     queryKey,
-    queryFn: async (): Promise<ScreenLink> => {
-      const old = kept(sandbox.id);
-      if (old) return old;
-      const fresh = await createLink(sandbox.id, { mode: "control", seconds: LINK_S, label: label ?? "Mission Control" });
-      sessionStorage.setItem(place(sandbox.id), JSON.stringify(fresh));
-      void client.invalidateQueries({ queryKey: keys.links(sandbox.id) });
-      return fresh;
-    },
+    queryFn: (): Promise<ScreenLink> | ScreenLink => kept(sandbox.id) ?? make("view"),
     enabled: enabled && label !== undefined,
     gcTime: 0,
   });
@@ -60,5 +59,12 @@ export function useLink(sandbox: Sandbox, enabled: boolean) {
     sessionStorage.removeItem(place(sandbox.id));
     void client.resetQueries({ queryKey });
   };
-  return { link: found.data, error: found.error, renew };
+  const makeDriving = async (key: string): Promise<ScreenLink> => {
+    const watching = kept(sandbox.id);
+    const fresh = await make("control", key);
+    client.setQueryData(queryKey, fresh);
+    if (watching) revokeLink(sandbox.id, watching.id).catch(() => undefined);
+    return fresh;
+  };
+  return { link: found.data, error: found.error, renew, makeDriving };
 }

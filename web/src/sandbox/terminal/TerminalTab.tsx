@@ -7,14 +7,13 @@ import type { Sandbox } from "../../api/types";
 import { useIsDark } from "../../app/theme";
 import { Button, Confirm, EmptyState, ErrorState, IconButton, Loading } from "../../ui";
 import { list } from "../agent/processes";
+import { SCREEN_READER } from "../../app/preferences";
 import { Asleep } from "../Asleep";
 import { isAwake } from "../state";
 import { lookOf } from "./look";
 import { terminalsOf, type Named } from "./names";
 import { LEAVE } from "./session";
 import { Shelf, type Open } from "./shelf";
-
-const READER = "roost.terminal.screen-reader";
 
 /** Shells in the sandbox. They live there: reloading, closing the browser or sleeping does not end them. */
 export default function TerminalTab({ sandbox }: { sandbox: Sandbox }) {
@@ -33,7 +32,7 @@ export default function TerminalTab({ sandbox }: { sandbox: Sandbox }) {
 
 function Terminals({ sandbox, found, awake }: { sandbox: Sandbox; found: Named[]; awake: boolean }) {
   const isDark = useIsDark();
-  const [reader, setReader] = useState(() => localStorage.getItem(READER) === "1");
+  const [reader, setReader] = useState(() => localStorage.getItem(SCREEN_READER) === "1");
   const look = useMemo(() => lookOf(isDark, reader), [isDark, reader]);
   const [shelf] = useState(() => new Shelf(sandbox, `roost.terminal.${sandbox.id}`, look, found));
   const { open, active } = useSyncExternalStore(shelf.subscribe, () => shelf.shown);
@@ -43,7 +42,7 @@ function Terminals({ sandbox, found, awake }: { sandbox: Sandbox; found: Named[]
 
   const close = (each: Open): void => (each.session.phase.kind === "ended" ? shelf.drop(each.tag) : setClosing(each));
   const toggleReader = (): void => {
-    localStorage.setItem(READER, reader ? "0" : "1");
+    localStorage.setItem(SCREEN_READER, reader ? "0" : "1");
     setReader(!reader);
   };
   if (open.length === 0) {
