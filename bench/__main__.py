@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import cases, desktop, edge, web
+from bench import cases, desktop, edge, throughput, web
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -14,10 +14,14 @@ from bench.server import serving
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
+    parser.add_argument("--only", choices=["throughput"], help="measure this part alone")
     parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
     options = parser.parse_args()
     rounds = 5 if options.quick else 20
     figures: list[Figure] = []
+    if options.only == "throughput":
+        figures += throughput.measure(quick=options.quick)
+        return _end(figures, options.name)
     with serving() as bench:
         template = next(each for each in bench.roost.templates() if each.name == "base")
         version = next(bench.settings.engines.iterdir()).name
@@ -36,11 +40,16 @@ def main() -> int:
             add(cases.wake_by_http(bench, rounds))
         add(*edge.measure(bench, quick=options.quick))
         add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
+    figures += throughput.measure(quick=options.quick)
     figures += desktop.measure(max(3, rounds // 2))
     figures += web.measure(quick=options.quick)
+    return _end(figures, options.name)
+
+
+def _end(figures: list[Figure], name: str) -> int:
     print("\nAll of it:")
     show(figures)
-    print(f"\n{save(figures, options.name)}")
+    print(f"\n{save(figures, name)}")
     return 1 if any(figure.verdict == "MISSED" for figure in figures) else 0
 
 

@@ -62,8 +62,15 @@ class Raw:
             os.close(descriptor)
         return time.perf_counter() - started
 
+    def delete(self, name: str) -> float:
+        return self._timed("delete", "-force", name)
+
     def remove(self, name: str) -> None:
-        self._timed("delete", "-force", name)
+        self.delete(name)
+        self.clear(name)
+
+    def clear(self, name: str) -> None:
+        """What `prepare` made is gone. Not part of any figure."""
         subprocess.run(["ip", "netns", "delete", name], check=True)
         subvolumes.delete(self.work / name / "root")
 
