@@ -217,26 +217,8 @@ class GVisor:
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             complaint.touch(mode=0o600)
-            process = await asyncio.create_subprocess_exec(
-                str(self._runsc),
-                f"--root={self._state}",
-                f"--log={complaint}",
-                *FLAGS,
-                *arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C at the server's terminal is not for the sandboxes
-                close_fds=True,
-            )
-            try:
-                code = await process.wait()
-            except asyncio.CancelledError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                with anyio.CancelScope(shield=True):
-                    await process.wait()
-                raise
+            process = _spawn(str(self._runsc), f"--root={self._state}", f"--log={complaint}", *FLAGS, *arguments)
+            code = await _exit_code(process)
             return code, _last_words(complaint) if code else ""
         finally:
             complaint.unlink(missing_ok=True)
@@ -308,6 +290,31 @@ def _process(pid: int) -> Iterator[int | None]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _spawn(*command: str) -> subprocess.Popen[bytes]:
+    """Not by the loop's own call: that forks, which copies the page tables of the whole server and makes it pay again for each
+    page that it writes to afterwards. This one lends the child its memory until the command has started. Does not wait.
+    """
+    nothing = subprocess.DEVNULL
+    # In a session of its own: a Ctrl-C at the server's terminal is not for the sandboxes.
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+
+
+async def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """Waits for a child's end. When the wait is given up the child is killed, and gone."""
+    with _process(process.pid) as descriptor:
+        assert descriptor is not None, "a child that nobody waited for keeps its number"
+        try:
+            await _ended(descriptor)
+        except BaseException:
+            process.kill()
+            with anyio.CancelScope(shield=True):
+                await _ended(descriptor)
+            raise
+        finally:
+            code = process.wait()  # at once: it has ended
+    return code
 
 
 async def _ended(process: int) -> None:
