@@ -39,6 +39,8 @@ def gvisor(engine: Engine, state: Path) -> Iterator[GVisor]:
     anyio.run(_kill_all, runtime, state)
     runtime.dispose()
     assert not state.exists()
+    for cgroup in {path.name for path in CGROUPS.glob(f"**/{state.name}-*")}:  # the node's to remove, for which none is here
+        anyio.run(_remove_cgroup, f"/{cgroup}")
 
 
 async def _kill_all(runtime: GVisor, state: Path) -> None:

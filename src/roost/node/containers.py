@@ -31,7 +31,7 @@ from roost.node.slots import Slot, Slots
 from roost.node.steps import Steps, together
 
 _ENDING_LIMIT_S = 5.0  # for processes that were killed
-_LOOKS_EVERY_S = 0.01
+_FIRST_LOOK_S, _LAST_LOOK_S = 0.01, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,10 @@ class Containers:
         cgroup = self.cgroup(journal.container)
         with anyio.move_on_after(_ENDING_LIMIT_S if runtime is not None else 0.0):
             # One that outlived this would be taken for one that somebody prepared: without limits of its own, and never removed.
-            while not self.meter.remove_cgroup(cgroup):  # noqa: ASYNC110  nothing tells when the last process has ended
-                await anyio.sleep(_LOOKS_EVERY_S)
+            pause_s = _FIRST_LOOK_S
+            while not self.meter.remove_cgroup(cgroup):  # nothing tells when the last process has ended
+                await anyio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LAST_LOOK_S)
 
     def _begin(self, clone: Clone, journal: Journal) -> None:
         if clone.paths.home.exists() and not clone.in_place:

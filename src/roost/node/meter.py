@@ -49,13 +49,13 @@ class Meter:
         """The engine removes it with the container; after a crash of the engine somebody must. May be called twice. False when
         it is still there, because processes in it have not ended yet."""
         roots = [self._cgroups] if self._unified else [path for path in self._cgroups.iterdir() if path.is_dir()]
-        gone = True
         for root in roots:
             try:
                 (root / cgroup.lstrip("/")).rmdir()
             except OSError as error:
-                gone = gone and error.errno != errno.EBUSY
-        return gone
+                if error.errno == errno.EBUSY:
+                    return False  # nor is it free elsewhere
+        return True
 
     def sweep_cgroups(self, parent: str, keep: Collection[str]) -> None:
         """Those below `parent` that belong to none of `keep` and hold no process are gone. Blocks for a moment."""
