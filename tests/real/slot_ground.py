@@ -182,8 +182,19 @@ async def slots(open_slots: OpenSlots, instance: str) -> Slots:
 
 async def guest(slots: Slots) -> Slot:
     slot = await slots.claim()
+    await slots.prepare(slot)  # as before every start
     wake_kernel(slot)
     return slot
+
+
+async def claim_again(slots: Slots, left: Slot) -> Slot:
+    """The slot that was released, cleaned, for somebody else."""
+    with anyio.fail_after(PATIENCE_S):
+        while not slots.counts().spare:  # noqa: ASYNC110  nothing tells
+            await anyio.sleep(0.01)
+    again = await slots.claim()
+    assert again == left
+    return again
 
 
 @pytest.fixture

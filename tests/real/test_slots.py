@@ -29,6 +29,7 @@ from tests.real.slot_ground import (
     PRIVATE,
     OpenSlots,
     assert_refused,
+    claim_again,
     command,
     connection,
     converse,
@@ -247,14 +248,39 @@ async def test_a_claim_takes_a_spare_and_another_is_made(open_slots: OpenSlots, 
             converse(near, far)
 
 
-async def test_a_released_slot_is_gone(slots: Slots, instance: str) -> None:
+async def test_a_released_slot_rests_before_it_is_used_again(open_slots: OpenSlots, instance: str) -> None:
+    slots = await open_slots(instance, rest_s=3600.0)
     slot = await slots.claim()
     await slots.release(slot)
     await slots.release(slot)
-    assert wires.traces(instance) == set()
     with pytest.raises(NotFound):
         await slots.prepare(slot)
     assert (await slots.claim()).index != slot.index
+    await slots.close(remove=False)
+    assert slot.index not in wires.traces(instance)
+
+
+async def test_a_released_slot_serves_the_next_sandbox(open_slots: OpenSlots, instance: str) -> None:
+    slots = await open_slots(instance, rest_s=0.0)
+    slot = await guest(slots)
+    silence_kernel(slot)  # as gVisor leaves it
+    await slots.release(slot)
+    again = await claim_again(slots, slot)
+    await slots.prepare(again)
+    wake_kernel(again)
+    with connection(None, guest_of(again), again.address) as (near, far):
+        converse(near, far)
+    assert wires.traces(instance) == {slot.index}, "none was made besides"
+
+
+async def test_no_more_slots_are_kept_than_asked_for(open_slots: OpenSlots, instance: str) -> None:
+    slots = await open_slots(instance, kept=2)
+    for slot in [await slots.claim() for _ in range(5)]:
+        await slots.release(slot)
+    with anyio.fail_after(PATIENCE_S):
+        while len(wires.traces(instance)) > 2:  # noqa: ASYNC110  nothing tells
+            await anyio.sleep(0.01)
+    assert slots.counts().spare == 2
 
 
 async def test_fifty_slots_leave_nothing(slots: Slots, instance: str) -> None:

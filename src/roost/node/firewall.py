@@ -1,11 +1,15 @@
-"""The packet filters of a node, as nftables text, and the one call that makes them so.
+"""The packet filters of a node, as nftables text. Pure; `nftables` loads it.
 
 Two rulesets. **The host's**, one table for each instance: nothing from a slot reaches the host but DNS, its door and answers, no
-slot reaches another, what goes out is masqueraded. It matches interfaces by prefix, so that neither its size nor the
-cost of a packet depends on the number of slots. **A slot's**, in its router namespace: the way in (everything for the
+slot reaches another, what goes out is masqueraded. It matches interfaces by prefix, so that the cost of a packet does not depend
+on the number of slots. **A slot's**, in its router namespace: the way in (everything for the
 slot's address goes to the guest), the way out, and the sandbox's egress policy in chains of its own that can be
 swapped while packets flow. A policy that the kernel alone cannot carry out sends connections to the slot's gate
 (`node.gate`), which listens in the same namespace.
+
+Sandboxes use a slot one after the other, under the same address. Their **tenancies** keep them apart: a number that changes each
+time, by which the host's connection table tells whose a connection is. What a former tenant had open is remembered until it
+expires, so that nobody else can be given its place on the outside, and leads nowhere.
 
 Refused connections are answered (reset, port unreachable) rather than dropped: a program inside fails at once and says
 so.
@@ -13,14 +17,12 @@ so.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 
 from roost.domain.address import GATEWAY_ADDRESS, GUEST_ADDRESS, SlotPlan, link_prefix
 from roost.domain.egress import NEVER, Egress
-from roost.domain.errors import Fault
 
 LARGEST_CONNECTION_COUNT = 8192  # of one sandbox, outwards: the host's connection table is shared by all
 LARGEST_NAME_RATE = 300  # packets a second of one sandbox to the forwarder, which is one process for all of them
@@ -48,9 +50,11 @@ def host_table(instance: str) -> str:
     return f"roost_{instance}"
 
 
-def render_host(instance: str, network: IPv4Network, desk: Desk) -> str:
-    """The host's table, replacing the one there may be in one step."""
+def render_host(instance: str, network: IPv4Network, desk: Desk, tenancies: Mapping[str, int]) -> str:
+    """The host's table, replacing the one there may be in one step. `tenancies` is by link, of all slots there can be;
+    without any, those who use a slot one after the other are not told apart."""
     table, slots = host_table(instance), f'"{link_prefix(instance)}*"'
+    is_current = "oifname . ct original zone @tenants " if tenancies else ""
     return f"""\
 table ip {table}
 delete table ip {table}
@@ -60,7 +64,7 @@ table ip {table} {{
         flags interval
         elements = {{ {_listed(NEVER)} }}
     }}
-    chain refuse {{
+{_tenants(tenancies, slots)}    chain refuse {{
 {_REFUSE}
     }}
     chain from_slot {{
@@ -83,7 +87,8 @@ table ip {table} {{
         iifname {slots} oifname {slots} goto refuse
         iifname {slots} ip daddr @never goto refuse
         iifname {slots} tcp flags syn tcp option maxseg size set rt mtu
-        oifname {slots} ct state established,related accept
+        oifname {slots} {is_current}ct state established,related accept
+        oifname {slots} ct state established,related goto refuse
         oifname {slots} counter drop
     }}
     chain departures {{
@@ -95,6 +100,17 @@ table ip {table} {{
 """
 
 
+def render_tenancies(instance: str, before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """The tenancies of these links change, all in one step."""
+    table = host_table(instance)
+    return f"""\
+delete element ip {table} tenancy {{ {_quoted(before)} }}
+delete element ip {table} tenants {{ {_keyed(before, ".")} }}
+add element ip {table} tenancy {{ {_keyed(after, ":")} }}
+add element ip {table} tenants {{ {_keyed(after, ".")} }}
+"""
+
+
 def render_host_removal(instance: str) -> str:
     """Takes the host's table away, if there is one."""
     table = host_table(instance)
@@ -102,9 +118,11 @@ def render_host_removal(instance: str) -> str:
 
 
 def render_slot(plan: SlotPlan, desk: Desk, egress: Egress) -> str:
-    """Everything in the router namespace of a new slot."""
+    """Everything in the router namespace of a slot, replacing what there may be in one step."""
     names = f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port}"
     return f"""\
+table ip {SLOT_TABLE}
+delete table ip {SLOT_TABLE}
 table ip {SLOT_TABLE} {{
     set never {{
         type ipv4_addr
@@ -222,19 +240,33 @@ def _direct(egress: Egress) -> tuple[IPv4Network, ...]:
     return tuple(collapse_addresses([*egress.allowed, *servers]))
 
 
-def apply(ruleset: str, *, to: str) -> None:
-    """Loads a ruleset into the network namespace of the calling thread: all of it or nothing. Blocks for some
-    milliseconds.
+def _tenants(tenancies: Mapping[str, int], slots: str) -> str:
+    if not tenancies:
+        return ""
+    return f"""\
+    map tenancy {{
+        typeof iifname : ct zone
+        elements = {{ {_keyed(tenancies, ":")} }}
+    }}
+    set tenants {{
+        typeof oifname . ct original zone
+        elements = {{ {_keyed(tenancies, ".")} }}
+    }}
+    # Before connections are looked up. One direction only: from the outside all are in one space, so that no two have one place.
+    chain tell_tenants_apart {{
+        type filter hook prerouting priority raw
+        policy accept
+        iifname {slots} ct original zone set iifname map @tenancy
+    }}
+"""
 
-    `to` says whose it is, for the error.
-    """
-    try:
-        done = subprocess.run(["nft", "-f", "-"], input=ruleset, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise Fault("firewall_missing", "The command nft is not on this machine. Install the package nftables.", to=to) from error
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"nft exited with {done.returncode}"
-        raise Fault("firewall_refused", f"The kernel refused the firewall of {to}: {said}", to=to, detail=said)
+
+def _keyed(tenancies: Mapping[str, int], by: str) -> str:
+    return ", ".join(f'"{link}" {by} {tenancy}' for link, tenancy in tenancies.items())
+
+
+def _quoted(links: Iterable[str]) -> str:
+    return ", ".join(f'"{link}"' for link in links)
 
 
 def _listed(networks: Iterable[IPv4Network]) -> str:

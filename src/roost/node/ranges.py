@@ -7,21 +7,17 @@ of an instance that is gone. Blocking; runs in threads.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-
 from roost.domain.address import RANGE_PREFIX, choose_range, dns_address, dns_label
 from roost.node import wires
+from roost.node.netlink import Netlink, add_address, delete_address
 
 _LOOPBACK_INDEX = 1
 _OWN_LABEL = re.compile(r"(?:lo:r([a-z0-9]{5})|r([a-z0-9]{5})w[0-9]+)")
@@ -32,12 +28,12 @@ def take(instance: str, pool: IPv4Network, directory: Path) -> IPv4Network:
     """The range of this instance from now on: the one it has already, even if the pool was changed meanwhile, else a
     free one.
     """
-    with _locked(directory), IPRoute() as netlink:
+    with _locked(directory), Netlink() as netlink:
         marked: dict[IPv4Network, str] = {}
         occupied: list[IPv4Network] = []
-        for address in netlink.get_addr(family=socket.AF_INET):
-            network = IPv4Network((address.get("address"), address["prefixlen"]), strict=False)
-            match = _OWN_LABEL.fullmatch(address.get("label") or "")
+        for assigned in netlink.addresses():
+            network = IPv4Network((assigned.address, assigned.prefix), strict=False)
+            match = _OWN_LABEL.fullmatch(assigned.label)
             if match:
                 marked[network.supernet(new_prefix=RANGE_PREFIX)] = match.group(1) or match.group(2)
             else:
@@ -46,16 +42,14 @@ def take(instance: str, pool: IPv4Network, directory: Path) -> IPv4Network:
         taken = _leases(directory, alive={*marked.values(), *named, instance}) | marked
         network = choose_range(instance, pool, taken, occupied)
         _lease(directory, network).write_text(f"{instance}\n")
-        with _ignoring(errno.EEXIST):
-            netlink.addr("add", index=_LOOPBACK_INDEX, address=str(dns_address(network)), prefixlen=32, label=dns_label(instance))
+        netlink.do(add_address(_LOOPBACK_INDEX, dns_address(network), 32, dns_label(instance)))
         return network
 
 
 def give_back(instance: str, network: IPv4Network, directory: Path) -> None:
     """The range is free. May be repeated."""
-    with _locked(directory), IPRoute() as netlink:
-        with _ignoring(errno.EADDRNOTAVAIL):
-            netlink.addr("del", index=_LOOPBACK_INDEX, address=str(dns_address(network)), prefixlen=32)
+    with _locked(directory), Netlink() as netlink:
+        netlink.do(delete_address(_LOOPBACK_INDEX, dns_address(network), 32))
         lease = _lease(directory, network)
         with suppress(FileNotFoundError):
             if lease.read_text().strip() == instance:
@@ -92,12 +86,3 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _ignoring(code: int) -> Iterator[None]:
-    try:
-        yield
-    except NetlinkError as error:
-        if error.code != code:
-            raise

@@ -1,37 +1,35 @@
 """The node's network slots: one for each live sandbox, some ready in advance.
 
-A slot is made once, given to one sandbox, kept while that sandbox sleeps (so that its connections outlive the sleep)
-and destroyed with it: what the kernel remembers of a sandbox's connections never meets another sandbox. `wires` makes
-slots, `firewall` says what may pass, `ranges` finds the addresses, `dns` answers for names; here it is decided which
-slot is whose.
+A slot is given to one sandbox, kept while that sandbox sleeps (so that its connections outlive the sleep) and cleaned
+when it is gone: what the kernel and the node remember of a sandbox never meets another one. `spares` has the slots that
+are nobody's, `wires` makes them, `firewall` says what may pass, `ranges` finds the addresses, `dns` answers for names;
+here it is decided which slot is whose.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import anyio
-import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup, TaskStatus
-from pyroute2.netlink.exceptions import NetlinkError
 
 from roost.domain.address import POOL, SlotPlan, capacity, check_instance, dns_address, plan_slot, slot_index_at
 from roost.domain.egress import OPEN, Egress
-from roost.domain.errors import Fault, NodeFull, NotFound, RoostError
+from roost.domain.errors import Fault, NotFound
 from roost.domain.node import Slots as SlotCounts
-from roost.node import firewall, ranges, wires
+from roost.node import firewall, nftables, ranges, spares, wires
 from roost.node.dns import Forwarder, QuerySeen, ResolvConf
 from roost.node.firewall import Desk
 from roost.node.gate.authority import Authority
 from roost.node.gate.gates import Gate, Gates
 from roost.node.marks import Marks
 from roost.node.names import Names
+from roost.node.spares import Ground, Left, Spares, new_tenancy
 
 T = TypeVar("T")
 
@@ -44,7 +42,6 @@ RUN_DIRECTORY = Path("/run/roost")
 DOOR_PORT = 4780
 DNS_PORT = 4753  # not 53: on many machines something listens there on every address
 NOTHING = Egress(internet=False)
-MADE_AT_ONCE = 4  # the kernel makes links one at a time anyway
 
 _IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 
@@ -74,6 +71,8 @@ class SlotSettings:
 
     network: IPv4Network = POOL  # the pool that the instance's range is cut from
     spare: int = 4  # slots kept ready
+    kept: int = spares.KEPT  # at most so many that sandboxes have left
+    rest_s: float = spares.REST_S  # between two sandboxes in one slot
     dns_port: int = DNS_PORT
     door_port: int = DOOR_PORT
     resolv_conf: Path = Path("/etc/resolv.conf")
@@ -98,7 +97,6 @@ class Slots:
         self._settings = settings or SlotSettings()
         self._on_query = on_query
         self._network: IPv4Network | None = None
-        self._mtu_bytes = wires.LARGEST_MTU_BYTES
         self._held: dict[int, SlotPlan] = {}
         self._egress: dict[int, Egress] = {}  # as it was last set; of an adopted slot it is not known
         self._resolv_conf = ResolvConf(self._settings.resolv_conf)
@@ -111,11 +109,9 @@ class Slots:
         self._open_gates: dict[int, Gate] = {}
         self._marks = Marks(self._settings.run_directory / "limited", self._instance)
         self._silent: frozenset[int] = frozenset()  # told nothing until it is known what they may ask for
-        self._spares: deque[SlotPlan] = deque()
-        self._free: deque[int] = deque()  # the longest free first: an address rests as long as it can
-        self._spare_taken = anyio.Event()
+        self._spares = Spares(wanted=self._settings.spare, rest_s=self._settings.rest_s, kept=self._settings.kept)
+        self._readied: set[int] = set()  # those that no sandbox has been started in since they were readied
         self._background: list[tuple[anyio.CancelScope, anyio.Event]] = []
-        self._making = anyio.CapacityLimiter(MADE_AT_ONCE)
 
     @property
     def network(self) -> IPv4Network:
@@ -126,7 +122,7 @@ class Slots:
 
     def counts(self) -> SlotCounts:
         """How many are held and ready, and how many there can be."""
-        return SlotCounts(len(self._held), len(self._spares), capacity(self.network))
+        return SlotCounts(len(self._held), self._spares.count, capacity(self.network))
 
     async def open(self, adopt: Collection[int]) -> None:
         """The node's network is up: range, host's firewall, forwarder; spares are being made.
@@ -135,28 +131,23 @@ class Slots:
         that was restarted) are not adopted: `get` says so. Every other slot of this instance is removed.
         """
         directory = self._settings.run_directory / "networks"
-        self._network = network = await self._in_thread(
+        self._network = await self._in_thread(
             lambda: ranges.take(self._instance, self._settings.network, directory), "take an address range"
         )
         if await self._in_thread(_switch_forwarding_on, "switch forwarding on"):
             log.warning("ip_forward was off on this machine and is on now: sandboxes reach the internet through it")
-        self._mtu_bytes = await self._in_thread(wires.uplink_mtu_bytes, "read the MTU of the default route")
+        mtu_bytes = await self._in_thread(wires.uplink_mtu_bytes, "read the MTU of the default route")
         await self._in_thread(wires.share_netns_directory, f"prepare {wires.NETNS_DIRECTORY}")
-        ruleset = firewall.render_host(self._instance, network, self.desk)
-        await self._in_thread(lambda: firewall.apply(ruleset, to="the host"), "set up the host's firewall")
-        await self._sort_out(set(adopt))
+        await self._sort_out(set(adopt), mtu_bytes)
         await self._tasks.start(self._in_background, self._forwarder().serve)
-        await self._tasks.start(self._in_background, self._keep_spares)
+        await self._tasks.start(self._in_background, self._spares.run)
 
     async def claim(self) -> Slot:
         """A slot that is nobody else's, with egress open: one of the spares, else made on the spot. Raises NodeFull."""
-        if self._spares:
-            plan = self._spares.popleft()
-            self._spare_taken.set()
-        else:
-            plan = await self._make()
+        plan = await self._spares.take()
         self._held[plan.index] = plan
         self._egress[plan.index] = OPEN
+        self._readied.add(plan.index)
         return _slot(plan)
 
     async def get(self, index: int) -> Slot:
@@ -166,6 +157,9 @@ class Slots:
     async def prepare(self, slot: Slot) -> None:
         """The guest namespace is as a starting sandbox needs it: call it before each run and restore. May repeat."""
         plan = self._plan(slot.index)
+        if plan.index in self._readied:
+            self._readied.remove(plan.index)
+            return
         await self._apart(lambda: wires.ready(plan), f"ready slot {plan.index}")
 
     async def rest(self, slot: Slot) -> None:
@@ -176,13 +170,17 @@ class Slots:
             await gate.close()
 
     async def release(self, slot: Slot) -> None:
-        """The slot is gone for good. May be repeated."""
+        """The slot is nobody's; nothing may run in it any more. May be repeated."""
         await self.rest(slot)
         plan = self._held.pop(slot.index, None)
-        self._egress.pop(slot.index, None)
-        if plan is not None:
-            with anyio.CancelScope(shield=True):
-                await self._remove(plan)
+        if plan is None:
+            return
+        has_own_rules = self._egress.pop(plan.index, None) != OPEN
+        self._readied.discard(plan.index)
+        with anyio.CancelScope(shield=True):
+            if has_own_rules:
+                await self._in_thread(lambda: self._marks.drop(plan.index), f"forget what slot {plan.index} may ask for")
+        self._spares.put(Left(plan, has_own_rules))
 
     async def set_egress(self, slot: Slot, egress: Egress) -> None:
         """From now on the sandbox reaches what `egress` says; open connections it no longer covers are cut off. May be
@@ -201,7 +199,7 @@ class Slots:
                 if egress.limits_names:
                     self._marks.put(plan.index)
                 wires.enter(plan.router_netns)
-                firewall.apply(ruleset, to=f"slot {plan.index}")
+                nftables.apply(ruleset, to=f"slot {plan.index}")
                 if not egress.limits_names:
                     self._marks.drop(plan.index)
 
@@ -248,13 +246,12 @@ class Slots:
                 await ended.wait()
             while self._open_gates:
                 await self._open_gates.popitem()[1].close()
-            while self._spares:
-                await self._remove(self._spares.popleft())
+            await self._spares.close()
             if remove:
-                await self._sort_out(set())
+                await self._remove_all()
                 network, directory = self._network, self._settings.run_directory / "networks"
                 ruleset = firewall.render_host_removal(self._instance)
-                await self._in_thread(lambda: firewall.apply(ruleset, to="the host"), "remove the host's firewall")
+                await self._in_thread(lambda: nftables.apply(ruleset, to="the host"), "remove the host's firewall")
                 await self._in_thread(lambda: ranges.give_back(self._instance, network, directory), "give the address range back")
                 self._network = None
 
@@ -277,45 +274,41 @@ class Slots:
                 slot=index,
             ) from None
 
-    async def _sort_out(self, keep: set[int]) -> None:
-        """Holds the slots to keep that are whole, removes every other trace, and knows which indices are free."""
-        self._held.clear()
-        self._egress.clear()
-        found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
+    async def _sort_out(self, keep: set[int], mtu_bytes: int) -> None:
+        """Holds the slots to keep that are whole, removes every other trace, and knows which numbers are free."""
         self._silent = await self._in_thread(self._marks.all, "look for slots that may ask for some names only")
+        found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
+        every = {index: plan_slot(self._instance, self.network, index) for index in range(1, capacity(self.network) + 1)}
+        self._held = {index: every[index] for index in found & every.keys() & keep if wires.is_whole(every[index])}
+        self._egress.clear()
+        tenancies = {i: wires.read_tenancy(plan) if i in self._held else new_tenancy() for i, plan in every.items()}
+        by_link = {every[index].host_link: tenancy for index, tenancy in tenancies.items()}
+        tells_apart = await self._in_thread(lambda: self._set_up_host(by_link), "set up the host's firewall")
+        ground = Ground(self._instance, self.network, self.desk, mtu_bytes, tells_tenants_apart=tells_apart)
+        self._spares.open(ground, (index for index in every if index not in found), tenancies)
+        await self._remove(every[index] for index in found & every.keys() - self._held.keys())
+
+    def _set_up_host(self, tenancies: Mapping[str, int]) -> bool:
+        """Whether it can tell the tenants of a slot apart."""
+        try:
+            nftables.apply(firewall.render_host(self._instance, self.network, self.desk, tenancies), to="the host")
+        except Fault as error:
+            nftables.apply(firewall.render_host(self._instance, self.network, self.desk, {}), to="the host")
+            log.warning("this kernel has no connection zones: no network slot is used twice", reason=error.message)
+            return False
+        return True
+
+    async def _remove_all(self) -> None:
+        self._egress.clear()
+        self._held.clear()
+        found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
         every = range(1, capacity(self.network) + 1)
-        self._free = deque(index for index in every if index not in found)
-        async with anyio.create_task_group() as removals:
-            for index in sorted(found & set(every)):
-                plan = plan_slot(self._instance, self.network, index)
-                if index in keep and wires.is_whole(plan):
-                    self._held[index] = plan
-                else:
-                    removals.start_soon(self._remove, plan)
+        await self._remove(plan_slot(self._instance, self.network, index) for index in found & set(every))
 
-    async def _make(self) -> SlotPlan:
-        try:
-            index = self._free.popleft()
-        except IndexError:
-            total = capacity(self.network)
-            raise NodeFull("network slots", "1", f"0 of {total}") from None
-        plan = plan_slot(self._instance, self.network, index)
-        ruleset = firewall.render_slot(plan, self.desk, OPEN)
-        try:
-            await self._apart(lambda: wires.make(plan, ruleset, self._mtu_bytes), f"make slot {index}")
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._remove(plan)
-            raise
-        return plan
-
-    async def _remove(self, plan: SlotPlan) -> None:
-        def remove() -> None:
-            wires.remove(plan)
-            self._marks.drop(plan.index)
-
-        await self._in_thread(remove, f"remove slot {plan.index}")
-        self._free.append(plan.index)
+    async def _remove(self, plans: Iterable[SlotPlan]) -> None:
+        plans = list(plans)
+        await self._spares.remove(plans)
+        await self._in_thread(lambda: [self._marks.drop(plan.index) for plan in plans], "forget what slots may ask for")
 
     async def _in_background(self, work: Background, *, task_status: TaskStatus[None]) -> None:
         """Runs `work` until `close`."""
@@ -326,18 +319,6 @@ class Slots:
                 await work(task_status=task_status)
             finally:
                 ended.set()
-
-    async def _keep_spares(self, *, task_status: TaskStatus[None]) -> None:
-        task_status.started()
-        while True:
-            try:
-                while len(self._spares) < self._settings.spare:
-                    self._spares.append(await self._make())
-            except RoostError as error:
-                # Claims go on without spares and report what is wrong themselves; the next one tries again here.
-                log.warning("no spare slot could be made", reason=error.message)
-            self._spare_taken = anyio.Event()
-            await self._spare_taken.wait()
 
     def _forwarder(self) -> Forwarder:
         return Forwarder(
@@ -357,10 +338,7 @@ class Slots:
         return await self._in_thread(lambda: wires.apart(work), what)
 
     async def _in_thread(self, work: Callable[[], T], what: str) -> T:
-        try:
-            return await anyio.to_thread.run_sync(work, limiter=self._making)
-        except (OSError, NetlinkError) as error:
-            raise Fault("network_failed", f"The node could not {what}: {error}.", instance=self._instance) from error
+        return await self._spares.in_thread(work, what)
 
 
 def _slot(plan: SlotPlan) -> Slot:

@@ -1,4 +1,4 @@
-"""One slot's namespaces and links: made, readied, taken away. Blocking, by netlink; `slots` decides when and for whom.
+"""Slots' namespaces and links: made, readied, cleaned, taken away. Blocking, by netlink; `slots` decides when and for whom.
 
     guest namespace            router namespace                                   host
     eth0 169.254.7.2 ───────── lan 169.254.7.1 │ wan <router address> ─────────── <host link> <host address>
@@ -11,18 +11,15 @@ in a namespace that is not the host's.
 from __future__ import annotations
 
 import ctypes
-import errno
 import fcntl
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
+from typing import TypeVar
 
 from roost.domain.address import (
     GATEWAY_ADDRESS,
@@ -34,7 +31,22 @@ from roost.domain.address import (
     SlotPlan,
     slot_index_named,
 )
-from roost.node import firewall
+from roost.node import nftables
+from roost.node.netlink import (
+    NETFILTER,
+    Link,
+    Message,
+    Netlink,
+    add_address,
+    add_pair,
+    delete_link,
+    delete_local_rule,
+    forget_connections,
+    forget_connections_to,
+    set_default_route,
+    set_neighbour,
+    set_up,
+)
 
 T = TypeVar("T")
 
@@ -45,9 +57,8 @@ LONG_SLEEP_S = 30 * 24 * 3600
 _OWN_NETNS = "/proc/thread-self/ns/net"
 _CLONE_NEWNET = 0x40000000
 _MS_BIND, _MS_REC, _MS_SHARED, _MNT_DETACH = 4096, 16384, 1 << 20, 2
-_PERMANENT = 0x80  # of a neighbour entry: never asked for, never forgotten
-_LOCAL_TABLE, _MAIN_TABLE = 255, 254
-_LOOPBACK_INDEX = 1
+_LOOPBACK = 1
+_ETH0, _LAN, _WAN = 100, 100, 101  # numbers of links: chosen here, nobody has to ask for them
 
 _QUIET = {
     "net/ipv6/conf/all/disable_ipv6": "1",
@@ -66,6 +77,9 @@ _ROUTING = {
     "net/netfilter/nf_conntrack_tcp_timeout_max_retrans": str(LONG_SLEEP_S),
     "net/netfilter/nf_conntrack_tcp_timeout_unacknowledged": str(LONG_SLEEP_S),
 }
+# What is under way of a connection that the router has forgotten must not be taken for the beginning of one: it was a former
+# sandbox's.
+_NO_MIDDLES = {"net/netfilter/nf_conntrack_tcp_loose": "0"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -91,24 +105,26 @@ def apart(work: Callable[[], T]) -> T:
     return results[0]
 
 
-def make(plan: SlotPlan, ruleset: str, mtu_bytes: int) -> None:
+def make(plan: SlotPlan, ruleset: str, mtu_bytes: int, tenancy: int) -> None:
     """Namespaces, links, addresses and the router's firewall of a slot. Nothing of it may exist before. Only on a
     thread of its own.
 
     A failure leaves parts behind: `remove` takes them away.
     """
-    with _open(_OWN_NETNS) as host, IPRoute() as host_netlink:
+    with _open(_OWN_NETNS) as host, Netlink() as host_netlink:
         _unshare(plan.guest_netns, {**_QUIET, **_OWN_LOOPBACK})
-        with _open(_OWN_NETNS) as guest, IPRoute() as guest_netlink:
-            _unshare(plan.router_netns, {**_QUIET, **_ROUTING})
-            with IPRoute() as router_netlink:
-                _make_links(plan, router_netlink, (host, guest), mtu_bytes)
-            firewall.apply(ruleset, to=f"slot {plan.index}")
-            _silence_kernel(guest_netlink)
-            guest_netlink.link("set", index=_LOOPBACK_INDEX, state="up")
-            _ready_guest(guest_netlink)
+        with _open(_OWN_NETNS) as guest, Netlink() as guest_netlink:
+            _unshare(plan.router_netns, {**_QUIET, **_ROUTING, **_NO_MIDDLES})
+            with Netlink() as router_netlink:
+                router_netlink.do(*_links(plan, host, guest, mtu_bytes))
+            nftables.apply(ruleset, to=f"slot {plan.index}")
+            guest_netlink.do(delete_local_rule(), set_up(_LOOPBACK), *_readied(_ETH0))
         _check(_libc.setns(host, _CLONE_NEWNET), "go back to the host's network namespace")
-        _join_host(plan, host_netlink)
+        # The host has IPv6 as its owner wants it; this link has none. Said before it is up, or it would announce itself.
+        _set_sysctl(f"net/ipv6/conf/{plan.host_link}/disable_ipv6", "1")
+        link, neighbour = socket.if_nametoindex(plan.host_link), (plan.router_address, plan.router_mac)
+        host_netlink.do(*_joined(link, (plan.host_address, SLOT_PREFIX), neighbour))
+    write_tenancy(plan, tenancy)
 
 
 def ready(plan: SlotPlan) -> None:
@@ -116,8 +132,39 @@ def ready(plan: SlotPlan) -> None:
     on a thread of its own.
     """
     enter(plan.guest_netns)
-    with IPRoute() as netlink:
-        _ready_guest(netlink)
+    with Netlink() as netlink:
+        netlink.do(*_readied(socket.if_nametoindex("eth0")))
+
+
+def clean(plan: SlotPlan, ruleset: str | None) -> None:
+    """A slot that a sandbox has left is as good as a new one once its tenancy is another: its router remembers no connection, the
+    host none to it, and the guest namespace is ready. With `ruleset` the router's firewall is replaced too. Only on a thread of
+    its own, and only when nothing runs in the slot any more. Raises OSError, Fault; then the slot is not to be used again.
+    """
+    # The host first: what it still let through in between ends at the router, which is asked next.
+    with Netlink(NETFILTER) as netlink:
+        netlink.do(forget_connections_to(plan.router_address))
+    enter(plan.router_netns)
+    for key, value in _NO_MIDDLES.items():  # a slot of an older Roost lacks it
+        _set_sysctl(key, value)
+    if ruleset is not None:
+        nftables.apply(ruleset, to=f"slot {plan.index}")
+    with Netlink(NETFILTER) as netlink:
+        netlink.do(forget_connections())
+    ready(plan)
+
+
+def write_tenancy(plan: SlotPlan, tenancy: int) -> None:
+    """Kept with the link itself, for a server that adopts it."""
+    _tenancy_file(plan).write_text(f"{tenancy}\n")
+
+
+def read_tenancy(plan: SlotPlan) -> int:
+    """Zero for a slot of a Roost that knew of none."""
+    try:
+        return int(_tenancy_file(plan).read_text().strip() or 0)
+    except (OSError, ValueError):
+        return 0
 
 
 def enter(netns: str) -> None:
@@ -128,8 +175,8 @@ def enter(netns: str) -> None:
 
 def remove(plan: SlotPlan) -> None:
     """Nothing of the slot is left. May be repeated, and called on a slot half made."""
-    with IPRoute() as netlink, _ignoring(errno.ENODEV):
-        netlink.link("del", index=_index(netlink, plan.host_link))
+    with Netlink() as netlink:
+        netlink.do(delete_link(plan.host_link))
     for name in (plan.guest_netns, plan.router_netns):
         path = NETNS_DIRECTORY / name
         _libc.umount2(str(path).encode(), _MNT_DETACH)  # fails when it is not mounted, which is what we want
@@ -138,10 +185,10 @@ def remove(plan: SlotPlan) -> None:
 
 def uplink_mtu_bytes() -> int:
     """The largest packet that leaves the machine by its default route, or less: what slots should not exceed."""
-    with IPRoute() as netlink:
-        routes = netlink.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE)
-        links = {route.get("oif") for route in routes} - {None}
-        return min((_mtu_bytes(netlink, link) for link in links), default=LARGEST_MTU_BYTES)
+    rows = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
+    links = {row[0] for row in rows if len(row) > 7 and int(row[1], 16) == 0 and int(row[7], 16) == 0}
+    sizes = [int(Path("/sys/class/net", link, "mtu").read_text()) for link in links]
+    return min([*sizes, LARGEST_MTU_BYTES])
 
 
 def is_whole(plan: SlotPlan) -> bool:
@@ -185,63 +232,35 @@ def _unshare(name: str, settings: dict[str, str]) -> None:
         _set_sysctl(key, value)
 
 
-def _make_links(plan: SlotPlan, router: Any, outer: tuple[int, int], mtu_bytes: int) -> None:
-    host, guest = outer
-    _add_veth(router, ("lan", GATEWAY_MAC), ("eth0", GUEST_MAC, guest), mtu_bytes)
-    _add_veth(router, ("wan", plan.router_mac), (plan.host_link, plan.host_mac, host), mtu_bytes)
-    lan, wan = _index(router, "lan"), _index(router, "wan")
-    router.link("set", index=_LOOPBACK_INDEX, state="up")
-    _address(router, lan, (str(GATEWAY_ADDRESS), GUEST_NETWORK.prefixlen), (str(GUEST_ADDRESS), GUEST_MAC))
-    _address(router, wan, (str(plan.router_address), SLOT_PREFIX), (str(plan.host_address), plan.host_mac))
-    router.route("add", dst="0.0.0.0/0", gateway=str(plan.host_address), oif=wan)
+def _links(plan: SlotPlan, host: int, guest: int, mtu_bytes: int) -> list[Message]:
+    """The router's two links with their far ends, and what it needs to send by them."""
+    return [
+        add_pair(Link("lan", GATEWAY_MAC, _LAN), Link("eth0", GUEST_MAC, _ETH0, netns=guest), mtu_bytes),
+        add_pair(Link("wan", plan.router_mac, _WAN), Link(plan.host_link, plan.host_mac, netns=host), mtu_bytes),
+        set_up(_LOOPBACK),
+        *_joined(_LAN, (GATEWAY_ADDRESS, GUEST_NETWORK.prefixlen), (GUEST_ADDRESS, GUEST_MAC)),
+        *_joined(_WAN, (plan.router_address, SLOT_PREFIX), (plan.host_address, plan.host_mac)),
+        set_default_route(_WAN, plan.host_address),
+    ]
 
 
-def _join_host(plan: SlotPlan, host: Any) -> None:
-    # The host has IPv6 as its owner wants it; this link has none. Said before it is up, or it would announce itself.
-    _set_sysctl(f"net/ipv6/conf/{plan.host_link}/disable_ipv6", "1")
-    link = _index(host, plan.host_link)
-    _address(host, link, (str(plan.host_address), SLOT_PREFIX), (str(plan.router_address), plan.router_mac))
-
-
-def _ready_guest(guest: Any) -> None:
-    eth0 = _index(guest, "eth0")
-    _address(guest, eth0, (str(GUEST_ADDRESS), GUEST_NETWORK.prefixlen), (str(GATEWAY_ADDRESS), GATEWAY_MAC))
-    guest.route("replace", dst="0.0.0.0/0", gateway=str(GATEWAY_ADDRESS), oif=eth0)
-
-
-def _silence_kernel(guest: Any) -> None:
-    """The kernel delivers nothing in the guest namespace: gVisor takes its frames from the link, below. While no gVisor
-    is there, the kernel must not answer in its place: a single reset would end a connection that is only asleep.
+def _readied(eth0: int) -> list[Message]:
+    """What gVisor finds there when it starts. The kernel itself delivers nothing in the guest namespace (`delete_local_rule`):
+    while no gVisor is there it must not answer in its place. A single reset would end a connection that is only asleep.
     """
-    guest.rule("del", priority=0, table=_LOCAL_TABLE)
+    return [
+        *_joined(eth0, (GUEST_ADDRESS, GUEST_NETWORK.prefixlen), (GATEWAY_ADDRESS, GATEWAY_MAC)),
+        set_default_route(eth0, GATEWAY_ADDRESS),
+    ]
 
 
-def _add_veth(netlink: Any, near: tuple[str, str], far: tuple[str, str, int], mtu_bytes: int) -> None:
-    netlink.link(
-        "add",
-        kind="veth",
-        ifname=near[0],
-        address=near[1],
-        mtu=mtu_bytes,
-        peer={"ifname": far[0], "address": far[1], "mtu": mtu_bytes, "net_ns_fd": far[2]},
-    )
+def _joined(link: int, own: tuple[IPv4Address, int], neighbour: tuple[IPv4Address, str]) -> list[Message]:
+    """The link is up with this address, and knows its one neighbour for good."""
+    return [add_address(link, *own), set_up(link), set_neighbour(link, *neighbour)]
 
 
-def _address(netlink: Any, link: int, own: tuple[str, int], neighbour: tuple[str, str]) -> None:
-    """The link is up with this address, and knows its one neighbour for good: nobody has to answer for packets to be
-    sent.
-    """
-    netlink.addr("replace", index=link, address=own[0], prefixlen=own[1])
-    netlink.link("set", index=link, state="up")
-    netlink.neigh("replace", ifindex=link, dst=neighbour[0], lladdr=neighbour[1], state=_PERMANENT)
-
-
-def _index(netlink: Any, name: str) -> int:
-    return netlink.link("get", ifname=name)[0]["index"]
-
-
-def _mtu_bytes(netlink: Any, link: int) -> int:
-    return min(netlink.link("get", index=link)[0].get("mtu"), LARGEST_MTU_BYTES)
+def _tenancy_file(plan: SlotPlan) -> Path:
+    return Path("/sys/class/net", plan.host_link, "ifalias")
 
 
 def _set_sysctl(key: str, value: str) -> None:
@@ -272,15 +291,6 @@ def _open(path: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _ignoring(code: int) -> Iterator[None]:
-    try:
-        yield
-    except NetlinkError as error:
-        if error.code != code:
-            raise
 
 
 def _check(result: int, what: str) -> None:

@@ -8,7 +8,7 @@ from roost.domain.address import plan_slot
 from roost.domain.egress import NEVER, OPEN, Egress
 from roost.domain.errors import Fault
 from roost.domain.proxy import Proxy
-from roost.node import firewall
+from roost.node import firewall, nftables
 
 RANGE = IPv4Network("198.18.32.0/20")
 DESK = firewall.Desk(IPv4Address("198.18.32.1"), 4753, 4780)
@@ -96,13 +96,15 @@ def test_a_slots_ruleset_names_its_own_addresses_and_ends_with_its_egress() -> N
     ruleset = firewall.render_slot(plan, DESK, Egress(internet=False))
     assert f"ip daddr {plan.router_address} dnat to 169.254.7.2" in ruleset
     assert f"snat to {plan.router_address}" in ruleset
+    assert ruleset.startswith("table ip roost\ndelete table ip roost\n"), "a slot that is used again loses what it had"
     assert ruleset.endswith(firewall.render_egress(DESK, Egress(internet=False)))
 
 
 def test_the_host_table_names_no_slot_and_every_closed_network() -> None:
-    ruleset = firewall.render_host("abc12", RANGE, DESK)
+    ruleset = firewall.render_host("abc12", RANGE, DESK, {})
     assert '"rabc12w*"' in ruleset
     assert "rabc12w1" not in ruleset
+    assert "zone" not in ruleset
     assert ruleset.startswith("table ip roost_abc12\ndelete table ip roost_abc12\ntable ip roost_abc12 {")
     assert all(str(network) in ruleset for network in NEVER)
 
@@ -110,4 +112,4 @@ def test_the_host_table_names_no_slot_and_every_closed_network() -> None:
 def test_without_nft_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(Fault, match="Install the package nftables"):
-        firewall.apply("", to="the host")
+        nftables.by_command("", "the host")
