@@ -202,9 +202,7 @@ class App:
         identity = Identity(self.sandbox, machine, programs, self.processes.history, hands)
         return {
             ("POST", "/init"): Init(identity, programs),
-            ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(
-                machine, self._node_calls, self.connections, self._is_from_outside
-            ),
+            ("POST", "/roost/before-checkpoint"): BeforeCheckpoint(self._node_calls, self.connections, self._is_from_outside),
             ("POST", "/roost/driver"): SetDriver(hands, LetGo(self._desktop)),
             ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),

@@ -16,7 +16,7 @@ import pytest
 from roost.client import Sandbox
 from roost.domain.address import plan_slot
 from tests.real import witness
-from tests.real.server import Server, eventually, said, sandbox_of
+from tests.real.server import Server, eventually, sandbox_of
 
 CYCLES = 25
 PATIENCE_S = 60.0
@@ -184,30 +184,3 @@ def test_a_sleeper_outlives_its_server_with_its_connections(server: Server) -> N
         it.sandbox = server.roost.get(it.sandbox.id)
         it.sandbox.resume()
         it.check(ask(line))
-
-
-CLOSED_FIRST = """import socket
-door = socket.create_server(("127.0.0.1", 8000), backlog=64)
-while True:
-    client, _ = door.accept()
-    client.sendall(b"x")
-    client.close()
-"""
-CALLS = """import socket, sys
-for _ in range(int(sys.argv[1])):
-    with socket.create_connection(("127.0.0.1", 8000), timeout=30) as call:
-        assert call.recv(1) == b"x" and call.recv(1) == b""
-"""
-
-
-def test_connections_inside_are_answered_after_a_sleep_however_many_were_closed_before(server: Server) -> None:
-    with sandbox_of(server) as sandbox:
-        sandbox.files.write("service.py", CLOSED_FIRST)
-        sandbox.files.write("calls.py", CALLS)
-        with sandbox.start("exec python3 service.py"):
-            said(sandbox, "until python3 calls.py 1 2>/dev/null; do sleep 0.02; done")
-            # Each is remembered by the service for a minute. Were their ports used again, half of them would go unanswered.
-            said(sandbox, "python3 calls.py 3000")
-            sandbox.pause()
-            sandbox.resume()
-            said(sandbox, "python3 calls.py 400")

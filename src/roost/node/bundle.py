@@ -1,7 +1,7 @@
 """The OCI spec of a sandbox. Pure: data in, data out.
 
 A snapshot carries the spec that it ran with, since it restores only with an equal one. What may differ between two clones is
-named in `relocate`: the root's path, the network namespace, the cgroup, the limits.
+named in `relocate`: the root's path, the network namespace, the cgroup, the limits, and whether it is a clone at all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ AGENT_MOUNT = "/.roost"
 HOSTNAME = "roost"  # the agent sets the real one
 _CPU_PERIOD_US = 100_000
 _OPEN_FILES = 1 << 20
+# Read by Roost's engine at a restore (`setup/gvisor/tcp-after-restore.patch`); others ignore it.
+_CONTINUES = "dev.gvisor.internal.restore.continues"
 
 # Inside gVisor these rule over the guest's own kernel only.
 _CAPABILITIES = [
@@ -50,6 +52,7 @@ class Place:
     netns: str
     cgroup: str
     size: Size
+    continues: bool = False  # the one that was saved is gone and this is it; its TCP sequence numbers go on
 
 
 def boot_spec(agent: Agent, place: Place) -> Spec:
@@ -91,6 +94,7 @@ def relocate(spec: Spec, place: Place) -> Spec:
             namespace["path"] = place.netns
     moved["linux"]["cgroupsPath"] = place.cgroup
     moved["linux"]["resources"] = _resources(place.size)
+    moved["annotations"] = {**moved.get("annotations", {}), _CONTINUES: "true" if place.continues else "false"}
     return moved
 
 

@@ -68,6 +68,7 @@ class Clone:
     size: Size
     cold: bool
     in_place: bool = False  # the root that is in `paths` already, not a clone; it outlives a failure
+    continues: bool = False  # the sandbox that was saved wakes, and is not to have a twin
     slot: Slot | None = None  # one that was kept for it
     sandbox: SandboxId | None = None
     incarnation: int = 0
@@ -139,7 +140,7 @@ class Containers:
             slot = await self.slots.claim()
             await steps.do("slot", self._nothing(), undo=lambda: self.slots.release(slot))
         journal = replace(journal, slot=slot.index)
-        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size)
+        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size, continues=clone.continues)
         await steps.do(
             "clone",
             together(

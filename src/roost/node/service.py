@@ -292,6 +292,7 @@ class NodeService:
             size=order.size,
             cold=order.cold,
             in_place=_is_in_place(order),
+            continues=isinstance(order, ResumeOrder),
             slot=kept_slot,
             sandbox=order.sandbox,
             incarnation=order.incarnation,

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from roost.domain.errors import RoostError
 from roost.settings import Settings
-from roost.setup.artefacts import read_marker
 from roost.setup.commands import CommandFailed, Commands
 from roost.setup.definitions import list_definitions
-from roost.setup.engine import PINNED, file_sha256, find_cached, find_engine, inspect_engine
+from roost.setup.engine import find_cached, find_changed, has_prewarmer, inspect_engine
+from roost.setup.engine_build import VERSION
 from roost.setup.installation import trusted_cas
 from roost.setup.interpreter import find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
@@ -158,26 +158,36 @@ def _cgroups(settings: Settings, commands: Commands, top: Path = Path("/sys/fs/c
 
 def _engine(settings: Settings, commands: Commands) -> Iterator[Check]:
     if settings.engine is not None:
-        try:
-            yield ok("engine", f"your own: {inspect_engine(settings.engine).version}")
-        except RoostError as error:
-            yield failure("engine", error.message, "Correct `engine` in the settings, or leave it out.")
+        yield _own_engine(settings.engine)
         return
     cached = find_cached(settings.cache)
-    folder = settings.cache / "engines" / PINNED
-    if cached is None and (installed := find_engine(None, settings.cache)):
-        yield ok("engine", f"{installed.version}, found at {installed.path}")
-    elif cached is None:
+    folder = settings.cache / "engines" / VERSION
+    if cached is None:
         state = "half-built: it will be built again" if folder.exists() else "not built yet"
-        yield failure("engine", f"gVisor {PINNED}: {state}", RUN_SETUP)
-    elif file_sha256(cached.path) != (read_marker(folder / "engine.json") or {}).get("sha256"):
+        yield failure("engine", f"gVisor {VERSION}: {state}", RUN_SETUP)
+    elif changed := next(find_changed(cached), None):
         yield failure(
             "engine",
-            f"{cached.path} is not the file that was built",
+            f"{changed} is not the file that was built",
             f"Remove {folder}, then {RUN_SETUP[0].lower()}{RUN_SETUP[1:]}",
         )
     else:
-        yield ok("engine", f"gVisor {PINNED}")
+        slower = "" if has_prewarmer(cached) else "; sandboxes start slower here: its prewarmer is for x86-64"
+        yield ok("engine", f"gVisor {VERSION}{slower}")
+
+
+def _own_engine(binary: Path) -> Check:
+    try:
+        engine = inspect_engine(binary)
+    except RoostError as error:
+        return failure("engine", error.message, "Correct `engine` in the settings, or leave it out.")
+    if engine.is_ours:
+        return ok("engine", f"your own: {engine.version}")
+    return warning(
+        "engine",
+        f"your own: {engine.version}. Without Roost's patch, connections inside may wait for seconds after a wake",
+        "Leave `engine` out of the settings: Roost then builds its own.",
+    )
 
 
 def _interpreter(settings: Settings, commands: Commands) -> Iterator[Check]:

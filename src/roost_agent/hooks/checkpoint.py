@@ -7,7 +7,6 @@ import socket
 import struct
 from collections.abc import Callable, Iterable
 
-from roost_agent.hooks.machine import Machine
 from roost_agent.http.connection import Connection, Exchange
 from roost_agent.wakeup import Wakeup
 
@@ -36,22 +35,18 @@ class NodeCalls:
 
 
 class BeforeCheckpoint:
-    """True afterwards: no request of the node but this one is under way, no idle connection from outside is open, and new
-    connections leave from other ports than before.
+    """True afterwards: no request of the node but this one is under way, and no idle connection from outside is open.
 
     A connection kept for later would be restored with a peer that has forgotten it. Streams in use stay: they survive. Idle
-    ones are reset, not closed: who closes first remembers the connection for a minute of its own time, and a sandbox that
-    sleeps a lot has many such minutes. A new connection that came from the same port would be ignored (`ports.py`).
+    ones are reset, not closed: whoever closes first remembers the connection for a minute.
     """
 
     def __init__(
         self,
-        machine: Machine,
         calls: NodeCalls,
         connections: Iterable[Connection],
         from_outside: Callable[[Connection], bool],
     ) -> None:
-        self._machine = machine
         self._calls = calls
         self._connections = connections
         self._from_outside = from_outside
@@ -61,7 +56,6 @@ class BeforeCheckpoint:
         for connection in list(self._connections):
             if connection.idle and self._from_outside(connection):
                 _reset(connection)
-        self._machine.leave_from_other_ports()
         exchange.answer(204)
 
 

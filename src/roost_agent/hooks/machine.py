@@ -8,11 +8,9 @@ import socket
 import sys
 
 from roost_agent import procfs
-from roost_agent.hooks.ports import next_range
 
 _CA_FILE = "usr/local/share/ca-certificates/roost-node.crt"
 _CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
-_PORT_RANGE = "proc/sys/net/ipv4/ip_local_port_range"
 
 
 class Machine:
@@ -68,13 +66,6 @@ class Machine:
         if bundle and certificates.strip() not in bundle:
             self.write(_CA_BUNDLE, f"{bundle.rstrip()}\n{certificates.strip()}\n")
         return bool(bundle)
-
-    def leave_from_other_ports(self) -> None:
-        """See `ports.py`."""
-        first, _, last = self._read(_PORT_RANGE).strip().replace("\t", " ").partition(" ")
-        following = next_range((int(first), int(last))) if first.isdigit() and last.strip().isdigit() else None
-        if following is not None:
-            self.write(_PORT_RANGE, f"{following[0]} {following[1]}\n")
 
     def add_entropy(self, seed: bytes) -> None:
         with contextlib.suppress(OSError):

@@ -131,28 +131,6 @@ def test_what_the_image_starts_at_boot_is_started_once(housed: Housed) -> None:
     wait_gone(running[0]["pid"])
 
 
-def test_an_image_wakes_with_ports_that_nobody_remembers(housed: Housed) -> None:
-    file = housed.root / "proc/sys/net/ipv4/ip_local_port_range"
-    file.parent.mkdir(parents=True)
-    file.write_text("16000\t65535\n")
-    seen: list[range] = []
-    for _ in range(9):
-        assert housed.guest.http.post("/roost/before-checkpoint").status_code == 204
-        first, last = map(int, file.read_text().split())
-        seen.append(range(first, last + 1))
-    assert seen[8] == seen[0]
-    assert sorted(port for part in seen[:8] for port in part) == list(range(16384, 65536))
-
-
-@pytest.mark.parametrize("chosen", ["20000 30000\n", "", "x y\n"])
-def test_a_range_that_somebody_chose_is_left_alone(housed: Housed, chosen: str) -> None:
-    file = housed.root / "proc/sys/net/ipv4/ip_local_port_range"
-    file.parent.mkdir(parents=True)
-    file.write_text(chosen)
-    assert housed.guest.http.post("/roost/before-checkpoint").status_code == 204
-    assert file.read_text() == chosen
-
-
 def test_before_a_checkpoint_idle_connections_are_reset_and_streams_kept(fresh_agent: Guest) -> None:
     guest = fresh_agent
     with (

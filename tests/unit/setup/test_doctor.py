@@ -11,7 +11,7 @@ import pytest
 from roost.serving import hold_home
 from roost.settings import Settings
 from roost.setup.doctor import Check, Status, examine, worst
-from roost.setup.engine import PINNED
+from roost.setup.engine_build import VERSION
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_nothing_is_made_by_looking(settings: Settings, tmp_path: Path) -> None:
 
 
 def test_a_half_built_engine_is_told_from_a_missing_one(settings: Settings) -> None:
-    folder = settings.cache / "engines" / PINNED
+    folder = settings.cache / "engines" / VERSION
     folder.mkdir(parents=True)
     (folder / "runsc").write_text("half")
     assert "half-built" in by_name(examine(settings))["engine"].detail
@@ -65,20 +65,24 @@ def test_a_half_built_engine_is_told_from_a_missing_one(settings: Settings) -> N
 def test_a_changed_engine_is_a_failure(settings: Settings) -> None:
     from roost.setup.artefacts import write_marker
 
-    folder = settings.cache / "engines" / PINNED
+    folder = settings.cache / "engines" / VERSION
     folder.mkdir(parents=True)
     (folder / "runsc").write_text("changed")
-    write_marker(folder / "engine.json", {"version": PINNED, "size_bytes": 7, "sha256": "of what was built"})
+    write_marker(
+        folder / "engine.json", {"version": VERSION, "files": {"runsc": {"size_bytes": 7, "sha256": "of what was built"}}}
+    )
     check = by_name(examine(settings))["engine"]
     assert check.status is Status.FAILURE
     assert "not the file that was built" in check.detail
 
 
-def test_a_recent_engine_that_was_found_is_enough(settings: Settings, old_engine_on_the_path: Path) -> None:
-    old_engine_on_the_path.write_text("# release-20260608.0")
-    check = by_name(examine(settings))["engine"]
-    assert check.status is Status.OK
-    assert str(old_engine_on_the_path) in check.detail
+def test_an_engine_of_ones_own_works_and_lacks_the_patch(tmp_path: Path) -> None:
+    own = tmp_path / "runsc"
+    own.write_text("# release-20260608.0")
+    own.chmod(0o755)
+    check = by_name(examine(Settings.load(home=tmp_path / "home", cache=tmp_path / "cache", engine=own)))["engine"]
+    assert check.status is Status.WARNING
+    assert "release-20260608.0" in check.detail and "after a wake" in check.detail
 
 
 @pytest.fixture
