@@ -17,7 +17,7 @@ import pytest
 
 from roost.domain.errors import EngineFailed
 from roost.domain.sandbox import Size
-from roost.drivers.runtime.gvisor import GVisor
+from roost.drivers.runtime.gvisor import GVisor, Patience
 from roost.node.bundle import Agent, Place, boot_spec
 from roost.node.meter import CGROUPS, Meter
 from roost.setup.engine import Engine
@@ -136,6 +136,21 @@ class TestGVisor(RuntimeConformance):
         await bench.runtime.thaw("one")
         assert (await bench.runtime.inspect("one")).alive
         await bench.runtime.kill("one")
+
+    async def test_a_kernel_that_hangs_is_not_waited_for_and_can_be_killed(
+        self, bench: Bench, engine: Engine, state: Path
+    ) -> None:
+        await bench.runtime.start("one", bench.bundle("one"))
+        kernel, _ = _processes_in(state / "one_sandbox:one.state")
+        os.kill(kernel, signal.SIGSTOP)
+        impatient = GVisor(runsc=engine.path, version=engine.version, state=state, patience=Patience(call_s=0.5, stall_s=0.5))
+        with anyio.fail_after(60):
+            with pytest.raises(EngineFailed):
+                await impatient.freeze("one")
+            with pytest.raises(EngineFailed):
+                await impatient.checkpoint("one", bench.image("image"))
+            await impatient.kill("one")
+        assert not (await bench.runtime.inspect("one")).alive
 
     async def test_what_a_launch_left_without_a_state_file_has_ended_when_it_was_killed(self, bench: Bench, state: Path) -> None:
         """A launch that is given up midway leaves processes before there is a state file. Here the file is taken away, and the

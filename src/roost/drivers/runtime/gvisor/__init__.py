@@ -1,8 +1,9 @@
 """gVisor: `runsc` by command line where a process must be made, by its control socket where one is there already.
 
-`runtime` is the driver, `socket` the control socket's protocol.
+`runtime` is the driver, `socket` the control socket's protocol, `command` runs one `runsc`, `host` finds its
+processes.
 """
 
-from roost.drivers.runtime.gvisor.runtime import GVisor
+from roost.drivers.runtime.gvisor.runtime import GVisor, Patience
 
-__all__ = ["GVisor"]
+__all__ = ["GVisor", "Patience"]

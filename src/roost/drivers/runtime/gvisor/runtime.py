@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import errno
@@ -10,9 +9,8 @@ import json
 import math
 import os
 import shutil
-import signal
-import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,9 @@ import structlog
 
 from roost.contracts.runtime import Capabilities, GuestProcess, Inspection
 from roost.domain.errors import EngineFailed, SandboxLost
+from roost.drivers.runtime.gvisor import host
 from roost.drivers.runtime.gvisor import socket as control
+from roost.drivers.runtime.gvisor.command import complaint_file, run_command
 
 # These must be the same for run, checkpoint and restore; the manifest records them.
 FLAGS = (
@@ -33,8 +33,7 @@ FLAGS = (
     "--allow-connected-on-save=true",
 )
 _MNT_DETACH = 2
-_CALL_LIMIT_S = 30.0  # for what a healthy sentry does in milliseconds
-_DELETE_LIMIT_S = 60.0
+_LOOKS_EVERY_S = 1.0
 _TASK, _STOPPED = "kernel.(*Task).run(", "kernel.(*Task).doStop("
 _IMAGE_FILES = ("checkpoint.img", "pages_meta.img", "pages.img")  # in the order the sentry wants them
 
@@ -42,11 +41,27 @@ _IMAGE_FILES = ("checkpoint.img", "pages_meta.img", "pages.img")  # in the order
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the engine may take. Nothing waits for it without an end: a machine that is very busy takes a hundred times what
+    an idle one does, and an engine that hangs takes for ever."""
+
+    launch_s: float = 120.0  # run, restore: a fifth of a second on an idle machine
+    slowest_bytes_per_s: float = 10 << 20  # what a restore is given more, for its image
+    call_s: float = 30.0  # by the control socket: milliseconds
+    stall_s: float = 120.0  # a checkpoint takes as long as its memory is large, but must get on
+    end_s: float = 60.0  # delete, and processes that were killed
+
+    def restore_s(self, image_bytes: int) -> float:
+        return self.launch_s + image_bytes / self.slowest_bytes_per_s
+
+
 class GVisor:
     """`contracts.runtime.Runtime` on one `runsc` of one version."""
 
-    def __init__(self, *, runsc: Path, version: str, state: Path) -> None:
+    def __init__(self, *, runsc: Path, version: str, state: Path, patience: Patience | None = None) -> None:
         self._runsc = runsc
+        self._patience = patience or Patience()
         self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
         # The sentry counts freezes, and a thaw too many kills it. What an earlier server froze is found out by looking.
         self._frozen: dict[str, bool] = {}
@@ -57,10 +72,13 @@ class GVisor:
         return self._capabilities
 
     async def start(self, container: str, bundle: Path) -> None:
-        await self._launch(container, "boot", "run", "-detach", f"-bundle={bundle}", container)
+        command = ("run", "-detach", f"-bundle={bundle}", container)
+        await self._launch(container, "boot", command, self._patience.launch_s)
 
     async def restore(self, container: str, bundle: Path, image: Path) -> None:
-        await self._launch(container, "restore", "restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", container)
+        size = await anyio.to_thread.run_sync(_size_of, image)
+        command = ("restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", container)
+        await self._launch(container, "restore", command, self._patience.restore_s(size))
 
     async def freeze(self, container: str) -> None:
         if not await self._is_frozen(container):
@@ -78,29 +96,28 @@ class GVisor:
                 raise EngineFailed(f"checkpoint container {container}", f"{into} is not an empty directory ({error})") from error
             # "Resume" leaves it as it was: frozen. Without it the sentry kills the sandbox even when the save fails.
             options = {"metadata": {"compression": "none"}, "have_pages_file": True, "Resume": True}
-            descriptors = [file.fileno() for file in files]
-            await self._call(container, "Checkpoint", options, descriptors, limit_s=math.inf)  # as long as its memory is large
+            await self._write_image(container, options, [file.fileno() for file in files])
 
     async def kill(self, container: str) -> None:
         was_launched_here = self._frozen.pop(container, None) is not None
         found = self._read_state(container)
         pid = _sandbox_pid(found) if found else None
-        with anyio.move_on_after(_DELETE_LIMIT_S) as limit:
+        with anyio.move_on_after(self._patience.end_s) as limit:
             # Not by the engine's own command: it kills whoever has the numbers that it once wrote down, who may be strangers by
             # now. It also takes 20 ms of processor time for what two signals do.
-            is_there = pid is not None and _is_sentry(pid, container)
+            is_there = pid is not None and host.is_sentry(pid, container)
             if found is not None and is_there:
-                await _kill((pid, found.get("goferPid")), container)
+                await host.kill((pid, found.get("goferPid")), container)
             if not is_there or not was_launched_here:
                 await self._kill_strays(container)
         if limit.cancelled_caught:
-            raise EngineFailed(f"kill container {container}", f"its processes did not end within {_DELETE_LIMIT_S:g} s")
+            raise EngineFailed(f"kill container {container}", f"its processes did not end within {self._patience.end_s:g} s")
         self._forget(container, found)
 
     async def inspect(self, container: str) -> Inspection:
         found = self._read_state(container)
         pid = _sandbox_pid(found) if found else None
-        if pid is None or not _is_sentry(pid, container):
+        if pid is None or not host.is_sentry(pid, container):
             return Inspection(alive=False, pid=None)
         return Inspection(alive=True, pid=pid)
 
@@ -122,9 +139,9 @@ class GVisor:
         inspection = await self.inspect(container)
         if inspection.pid is None:
             return
-        with _process(inspection.pid) as descriptor:
-            if descriptor is not None:
-                await _ended(descriptor)
+        with host.opened(inspection.pid) as process:
+            if process is not None:
+                await host.ended(process)
 
     def dispose(self) -> None:
         """Nothing of the engine's own is left on the machine. Only when no container is. Blocks for a moment."""
@@ -143,8 +160,8 @@ class GVisor:
         leave the one that opens files for it. They have ended when this returns: until then they hold the container's cgroup,
         and files of its disk."""
         # More than once: the process that launches may have made others while it was looked for.
-        while pids := await anyio.to_thread.run_sync(_strays, container, f"--root={self._state}"):
-            await _kill(pids, container)
+        while pids := await anyio.to_thread.run_sync(host.find_strays, container, f"--root={self._state}"):
+            await host.kill(pids, container)
 
     def _forget(self, container: str, state: dict[str, Any] | None) -> None:
         """The engine knows nothing of the container any more. State last: what is interrupted here is done again."""
@@ -154,11 +171,10 @@ class GVisor:
         file.with_suffix(".lock").unlink(missing_ok=True)
         file.unlink(missing_ok=True)
 
-    async def _launch(self, container: str, what: str, *arguments: str) -> None:
-        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        done = False
+    async def _launch(self, container: str, what: str, command: Sequence[str], limit_s: float) -> None:
+        done, output = False, ""
         try:
-            code, output = await self._run(*arguments)
+            code, output = await self._run(*command, limit_s=limit_s)
             done = code == 0
         finally:
             if not done:
@@ -187,9 +203,10 @@ class GVisor:
         descriptors: Sequence[int] = (),
         *,
         service: str = "containerManager",
-        limit_s: float = _CALL_LIMIT_S,
+        limit_s: float | None = None,
     ) -> Any:
         path = self._control_path(container)
+        limit_s = self._patience.call_s if limit_s is None else limit_s
         try:
             with anyio.fail_after(limit_s):
                 return await control.call(path, f"{service}.{method}", argument, descriptors)
@@ -200,23 +217,38 @@ class GVisor:
         except OSError as error:
             raise SandboxLost(container, f"its control socket does not answer ({error})") from error
 
-    async def _run(self, *arguments: str) -> tuple[int, str]:
-        """One `runsc` to its end: exit code and what it complained about. Its children outlive the call and inherit no pipe."""
-        complaint = self._state / f"complaint-{os.urandom(6).hex()}"
-        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            complaint.touch(mode=0o600)
-            process = _spawn(str(self._runsc), f"--root={self._state}", f"--log={complaint}", *FLAGS, *arguments)
-            code = await _exit_code(process)
-            return code, _last_words(complaint) if code else ""
-        finally:
-            complaint.unlink(missing_ok=True)
+    async def _write_image(self, container: str, options: dict[str, Any], files: Sequence[int]) -> None:
+        """Raises EngineFailed also when the sentry has written nothing for a while."""
+        failure: EngineFailed | SandboxLost | None = None
+        with anyio.CancelScope(deadline=anyio.current_time() + self._patience.stall_s) as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._put_off, scope, files)
+                try:
+                    await self._call(container, "Checkpoint", options, files, limit_s=math.inf)
+                except (EngineFailed, SandboxLost) as error:
+                    failure = error
+                tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        if scope.cancelled_caught:
+            raise EngineFailed(f"checkpoint container {container}", f"it wrote nothing for {self._patience.stall_s:g} s")
+
+    async def _put_off(self, scope: anyio.CancelScope, files: Sequence[int]) -> None:
+        """The deadline moves on as long as the files grow."""
+        before = _written(files)
+        while True:
+            await anyio.sleep(min(_LOOKS_EVERY_S, self._patience.stall_s / 4))
+            if (now := _written(files)) != before:
+                before, scope.deadline = now, anyio.current_time() + self._patience.stall_s
+
+    async def _run(self, *arguments: str, limit_s: float) -> tuple[int, str]:
+        """One `runsc` to its end: exit code and what it complained about."""
+        with complaint_file(self._state) as complaint:
+            command = (str(self._runsc), f"--root={self._state}", f"--log={complaint}", *FLAGS, *arguments)
+            return await run_command(command, complaint, limit_s=limit_s)
 
     def _state_file(self, container: str) -> Path:
         return self._state / f"{container}_sandbox:{container}.state"
-
-    def _has_state(self, container: str) -> bool:
-        return self._state_file(container).exists()
 
     def _read_state(self, container: str) -> dict[str, Any] | None:
         try:
@@ -244,101 +276,10 @@ def _sandbox_pid(state: dict[str, Any]) -> int | None:
     return pid if isinstance(pid, int) and pid > 0 else None
 
 
-def _strays(container: str, root: str) -> list[int]:
-    """The engine's processes that speak of the container. Blocks for milliseconds."""
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return [pid for pid in pids if {root.encode(), container.encode()} <= set(_words(pid))]
+def _size_of(image: Path) -> int:
+    """Zero for one that is not there: the engine says so itself."""
+    return sum(file.stat().st_size for file in image.glob("*"))
 
 
-async def _kill(pids: Iterable[int | None], container: str) -> None:
-    """Those of them that are processes of the container have ended."""
-    with contextlib.ExitStack() as opened:
-        processes: list[int] = []
-        for pid in filter(None, pids):
-            process = opened.enter_context(_process(pid))
-            # Looked at only now that a descriptor holds it: from here on the number cannot become a stranger's.
-            if process is not None and container.encode() in _words(pid):
-                processes.append(process)
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(process, signal.SIGKILL)
-        for process in processes:
-            await _ended(process)
-
-
-def _words(pid: int) -> list[bytes]:
-    """The command line of a process; nothing of one that has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def _is_sentry(pid: int, container: str) -> bool:
-    """The state file outlives a crash of the machine's process table: make sure the number is still that process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return container.encode() in _words(pid) and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
-
-
-@contextlib.contextmanager
-def _process(pid: int) -> Iterator[int | None]:
-    """A descriptor that means this process for good; None when there is none of that number."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _spawn(*command: str) -> subprocess.Popen[bytes]:
-    """Not by the loop's own call: that forks, which copies the page tables of the whole server and makes it pay again for each
-    page that it writes to afterwards. This one lends the child its memory until the command has started. Does not wait.
-    """
-    nothing = subprocess.DEVNULL
-    # In a session of its own: a Ctrl-C at the server's terminal is not for the sandboxes.
-    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
-
-
-async def _exit_code(process: subprocess.Popen[bytes]) -> int:
-    """Waits for a child's end. When the wait is given up the child is killed, and gone."""
-    with _process(process.pid) as descriptor:
-        assert descriptor is not None, "a child that nobody waited for keeps its number"
-        try:
-            await _ended(descriptor)
-        except BaseException:
-            process.kill()
-            with anyio.CancelScope(shield=True):
-                await _ended(descriptor)
-            raise
-        finally:
-            code = process.wait()  # at once: it has ended
-    return code
-
-
-async def _ended(process: int) -> None:
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(process, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(process)
-
-
-def _last_words(log: Path) -> str:
-    """The engine's own reason, without the time stamps of its log."""
-    return "; ".join(_complaints(log)) or "it gave no reason"
-
-
-def _complaints(log: Path) -> Iterator[str]:
-    for line in log.read_text(errors="replace").splitlines()[-12:]:
-        text = line.partition("] ")[2] or line
-        if text.strip():
-            yield text.strip()[:500]
+def _written(files: Sequence[int]) -> list[tuple[int, int]]:
+    return [(status.st_size, status.st_blocks) for status in map(os.fstat, files)]
