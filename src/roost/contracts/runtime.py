@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from roost.domain.victims import GuestProcess
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -15,15 +17,6 @@ class Capabilities:
     flags: tuple[str, ...]  # those that must be equal at restore
     memory: bool  # can checkpoint and restore memory
     connections: bool  # established TCP connections survive
-
-
-@dataclass(frozen=True, slots=True)
-class GuestProcess:
-    """A process as the guest sees it."""
-
-    pid: int
-    command: str
-    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +63,9 @@ class Runtime(Protocol):
         """Whether it lives, by looking at the process. Cheap: no process is spawned."""
         ...
 
-    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
-        """The guest's processes, frozen or not; empty where they cannot be told."""
+    async def processes(self, container: str, *, in_full: bool = True) -> tuple[GuestProcess, ...]:
+        """The guest's processes, frozen or not; empty where they cannot be told. Not in full: without command lines and memory,
+        in a fraction of the time, which counts when there are thousands."""
         ...
 
     async def signal(self, container: str, pid: int, number: int) -> None:

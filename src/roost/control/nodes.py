@@ -42,5 +42,5 @@ class Nodes:
 
 
 def _choose(reports: list[NodeReport], holder: NodeId) -> NodeId:
-    rooms = [Room(each.node, each.memory_free_bytes, each.disk_free_bytes) for each in reports if each.node == holder]
+    rooms = [Room(each.node, each.memory_room_bytes, each.disk_free_bytes) for each in reports if each.node == holder]
     return rank(rooms, Need())[0]

@@ -171,8 +171,14 @@ class NodeReport:
     load: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the last 1, 5 and 15 minutes
     cpus: int = 1
     memory_total_bytes: int = 0
+    memory_reserve_bytes: int = 0  # of what is free: for a sandbox that outgrows its memory, until that is ended
     slots: Slots = Slots()
     uptime_s: float = 0.0  # of the node's service, not of the machine
+
+    @property
+    def memory_room_bytes(self) -> int:
+        """What a new sandbox may take."""
+        return max(0, self.memory_free_bytes - self.memory_reserve_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,13 @@ from roost.domain.ids import NodeId
 
 MEMORY_FLOOR_BYTES = 256 * 1024**2
 DISK_FLOOR_BYTES = 1024**3
+_HEADROOM_BYTES, _HEADROOM_SHARE = 2 * 1024**3, 8
+
+
+def headroom_bytes(memory_total_bytes: int) -> int:
+    """How far a sandbox may outgrow its memory for the moment that it takes to end what outgrew it. Kept back on a node once:
+    that two do it in the same moment is left to the machine's own reserves."""
+    return min(_HEADROOM_BYTES, memory_total_bytes // _HEADROOM_SHARE)
 
 
 @dataclass(frozen=True, slots=True)

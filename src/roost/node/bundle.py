@@ -57,10 +57,6 @@ class Place:
 
 def boot_spec(agent: Agent, place: Place) -> Spec:
     """A spec for a cold boot with the agent as PID 1."""
-    in_memory = ["nosuid", "nodev", "mode=1777"]
-    if place.size.memory_mb:
-        # Files there are memory that no killed process gives back: they must not fill it.
-        in_memory.append(f"size={place.size.memory_mb // 2}m")
     spec: Spec = {
         "ociVersion": "1.0.2",
         "hostname": HOSTNAME,
@@ -76,8 +72,8 @@ def boot_spec(agent: Agent, place: Place) -> Spec:
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
-            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": in_memory},
-            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": in_memory},
+            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": _in_memory(place.size, 4)},
+            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": _in_memory(place.size, 2)},
             {"destination": AGENT_MOUNT, "type": "bind", "source": str(agent.path), "options": ["bind", "ro"]},
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")] + [{"type": "network"}]},
@@ -96,6 +92,13 @@ def relocate(spec: Spec, place: Place) -> Spec:
     moved["linux"]["resources"] = _resources(place.size)
     moved["annotations"] = {**moved.get("annotations", {}), _CONTINUES: "true" if place.continues else "false"}
     return moved
+
+
+def _in_memory(size: Size, share: int) -> list[str]:
+    """Files there are memory that no killed process gives back: all of them full, a quarter is left. A sandbox with less memory
+    than this is told by its agent (`roost_agent.hooks.memory_files`)."""
+    options = ["nosuid", "nodev", "mode=1777"]
+    return [*options, f"size={size.memory_mb // share}m"] if size.memory_mb else options
 
 
 def _resources(size: Size) -> dict[str, Any]:

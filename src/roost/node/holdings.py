@@ -15,10 +15,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from roost.domain.ids import SandboxId
 from roost.domain.node import Departure
 from roost.domain.sandbox import Size
+from roost.node.alarms import Alarm, Alarms
 from roost.node.captures import Source
 from roost.node.containers import Container, Containers
 from roost.node.inventory import Phase
-from roost.node.memory import MemoryGuard, alarm_for
+from roost.node.memory import Guard
 from roost.node.stillness import Stillness
 
 ENDED_MARK = "var/lib/roost/ended"  # written by the agent when it ends in order
@@ -34,6 +35,7 @@ class Held:
     alive: bool
     size: Size
     stillness: Stillness
+    alarm: Alarm | None = None
     watch: anyio.CancelScope | None = None
 
     @property
@@ -53,8 +55,9 @@ class Held:
 
 
 class Holdings:
-    def __init__(self, *, containers: Containers, tasks: TaskGroup) -> None:
+    def __init__(self, *, containers: Containers, alarms: Alarms, tasks: TaskGroup) -> None:
         self._containers = containers
+        self._alarms = alarms
         self._tasks = tasks
         self._held: dict[SandboxId, Held] = {}
         self._departed, self._departures = anyio.create_memory_object_stream[Departure](float("inf"))
@@ -76,11 +79,17 @@ class Holdings:
     def forget(self, sandbox: SandboxId) -> None:
         self._held.pop(sandbox, None)
 
-    def add(self, sandbox: SandboxId, container: Container, *, alive: bool, size: Size) -> None:
+    def arm(self, container: Container, size: Size) -> Alarm | None:
+        """What tells when its processes outgrow the size. Raises NodeFull: what cannot be guarded is not to run."""
+        return self._alarms.arm(self._containers.cgroup(container.journal.container), size)
+
+    def add(
+        self, sandbox: SandboxId, container: Container, *, alive: bool, size: Size, alarm: Alarm | None = None
+    ) -> None:  # fmt: skip
         """Held from now on, in the place of what was held of it before, and watched if it lives."""
         runtime = self._containers.engines.of(container.journal.engine) or self._containers.engines.current
         frozen = container.journal.phase is Phase.FROZEN
-        held = Held(container, alive, size, Stillness(runtime, container.journal.container, frozen=frozen))
+        held = Held(container, alive, size, Stillness(runtime, container.journal.container, frozen=frozen), alarm)
         self._held[sandbox] = held
         if alive:
             held.watch = anyio.CancelScope()
@@ -107,12 +116,18 @@ class Holdings:
     async def _wait_for_end(self, held: Held) -> None:
         """Returns when the container's process has ended; until then its memory is guarded."""
         runtime, name = self._containers.engine_of(held.container), held.container.journal.container
-        async with anyio.create_task_group() as tasks:
-            if alarm := alarm_for(self._containers.cgroup(name), held.size):
-                guard = MemoryGuard(runtime=runtime, container=name, alarm=alarm, stillness=held.stillness)
-                tasks.start_soon(guard.run)
-            await runtime.wait(name)
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                if held.alarm is not None:
+                    guard = Guard(
+                        runtime=runtime, container=name, size=held.size, alarm=held.alarm, stillness=held.stillness
+                    )  # fmt: skip
+                    tasks.start_soon(guard.run)
+                await runtime.wait(name)
+                tasks.cancel_scope.cancel()
+        finally:
+            if held.alarm is not None:
+                self._alarms.disarm(held.alarm)
 
 
 def _left_in_order(held: Held) -> bool:

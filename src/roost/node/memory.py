@@ -1,263 +1,173 @@
-"""Out of memory inside a sandbox kills processes inside it, not the sandbox: one, and more at a time if one is not enough.
+"""A sandbox that outgrows its size loses processes, not its engine.
 
 Left alone, the kernel's killer takes the largest process of the cgroup, and that is the engine itself: the whole machine of an
-agent would be gone because of one greedy command. So the node hears of it first. On cgroup v1 the killer is off and the node
-is told when an allocation has to wait; it lends a little memory, has the guest's largest process killed, and takes the loan
-back. On v2 it is told when the soft limit holds allocations up, which comes before the hard one.
+agent would be gone because of one greedy command. An engine that is only refused memory, or a thread, dies as well. So the
+sandbox's size is where a bell rings, with the wall far above (`alarms`). Then the guest is frozen, those who have to end are
+chosen (`domain.victims`) to cover all of the excess, they are killed, and only then the guest goes on.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import ctypes
 import math
-import os
 import signal
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Protocol
+from collections.abc import AsyncIterator, Collection
 
 import anyio
 import structlog
+from anyio import to_thread
 
-from roost.contracts.runtime import GuestProcess, Runtime
+from roost.contracts.runtime import Runtime
+from roost.domain import victims
 from roost.domain.errors import RoostError
 from roost.domain.sandbox import Size
-from roost.node.meter import CGROUPS
-from roost.node.steps import both
+from roost.domain.victims import GuestProcess, Need
+from roost.node.alarms import Alarm
 from roost.node.stillness import Hold, Stillness
 
-LOAN_BYTES = 64 << 20  # what the engine needs to carry out the kill
-MOST_LOANS = 16
-CALM_S = 5.0  # so long after a relief the next alarm is another emergency
-_HARDER, _HARDEST_BYTES = 4, 1 << 30  # how much more is killed each time within one, and the most
+CALM_S = 5.0  # so long after a relief the next ring is another emergency
+STALL_S = 0.3  # memory that does not get less for so long was not given back, or was taken again
+_STRIKES = 2  # after so many in one emergency a family goes as a whole
+_PATIENCE = 10  # stalls until nothing more is expected of those that were killed
 _LOOKS_EVERY_S = 0.02
-RELIEF_LIMIT_S = 2.0
-_FULL_SHARE = 0.97  # of the soft limit, in memory that cannot be reclaimed
-_IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
+_FULL_S = 0.25  # between two looks at one that is full of what no killed process gives back
+_SPACING_S = 0.05  # a guest that reads large files makes its bell ring without end
+_MARGIN_SHARE, _LEAST_MARGIN_BYTES = 16, 16 << 20
 
 log = structlog.get_logger(__name__)
 
 
-class Alarm(Protocol):
-    """Rings when a container is out of memory."""
-
-    def is_out(self) -> bool: ...
-    def lend(self, more_bytes: int) -> None: ...
-    def take_back(self) -> bool: ...
-    def give_up(self) -> None: ...
-    def listen(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]: ...
-
-
-class MemoryGuard:
+class Guard:
     """Watches one container."""
 
     def __init__(
-        self,
-        *,
-        runtime: Runtime,
-        container: str,
-        alarm: Alarm,
-        stillness: Stillness,
-        relief_limit_s: float = RELIEF_LIMIT_S,
-        calm_s: float = CALM_S,
-    ) -> None:
+        self, *, runtime: Runtime, container: str, size: Size, alarm: Alarm, stillness: Stillness,
+        stall_s: float = STALL_S, calm_s: float = CALM_S,
+    ) -> None:  # fmt: skip
         self._runtime = runtime
         self._container = container
         self._alarm = alarm
         self._stillness = stillness
-        self._loans = 0
-        self._wanted_bytes = 0
+        self._limit_bytes = (size.memory_mb << 20) or math.inf
+        self._most_tasks = size.pids or math.inf
+        self._level_bytes = self._limit_bytes  # above it somebody has to end
+        self._margin_bytes = max(_LEAST_MARGIN_BYTES, (size.memory_mb << 20) // _MARGIN_SHARE)
+        self._condemned: frozenset[int] = frozenset()
         self._relieved_at = -math.inf
-        self._relief_limit_s = relief_limit_s
+        self._strikes = 0
+        self._stall_s = stall_s
         self._calm_s = calm_s
 
     async def run(self) -> None:
         """Guards until cancelled or the container is gone."""
         try:
-            async with self._alarm.listen() as rung:
-                while True:
-                    await rung.wait()
-                    rung.clear()
-                    while self._alarm.is_out():
-                        if not await self._relieve():
-                            self._alarm.give_up()
-                            break
+            await self._alarm.listen()
+            look_in_s: float | None = None
+            while True:
+                with anyio.move_on_after(look_in_s):
+                    await self._alarm.rung.wait()
+                self._alarm.rung.clear()
+                look_in_s = await self._tend()
+                await anyio.sleep(_SPACING_S)
         except (RoostError, OSError) as error:
             log.info("no longer guarding memory", container=self._container, reason=str(error))
 
-    async def _relieve(self) -> bool:
-        """Processes are killed, the largest first, until the loan could be taken back. False when there is none left but the
-        agent: then the kernel may have its way."""
+    async def _tend(self) -> float | None:
+        """All is within its limits, or as near to it as can be. How soon to look again unasked."""
+        if self._alarm.tasks() > self._most_tasks:
+            await self._end_crowd()
+        if math.isinf(self._limit_bytes):
+            return None
+        held = self._alarm.look().held_bytes
+        if held > self._level_bytes:
+            await self._end_hogs()
+        elif held <= self._limit_bytes:
+            self._level_bytes = self._limit_bytes
+        look_in_s = await to_thread.run_sync(self._alarm.settle, int(self._level_bytes))
+        return look_in_s if self._level_bytes == self._limit_bytes else _FULL_S
+
+    # Memory
+
+    async def _end_hogs(self) -> None:
+        """Processes are killed until memory is below the limit again."""
+        self._alarm.ease()
         if anyio.current_time() - self._relieved_at >= self._calm_s:
-            self._wanted_bytes = 0
-        self._lend()
-        while True:
-            killed = anyio.Event()
-            victims, _ = await both(self._kill_largest(killed, self._wanted()), self._lend_until(killed))
-            if not victims:
-                return False
-            log.warning(
-                "out of memory: killed the largest processes",
-                container=self._container,
-                processes=len(victims),
-                largest=victims[0].command[:200],
-                memory_mb=sum(each.memory_bytes for each in victims) >> 20,
-            )
-            with anyio.move_on_after(self._relief_limit_s):
-                while not self._alarm.take_back():  # noqa: ASYNC110  the engine gives memory up when it can: nothing tells
-                    await anyio.sleep(_LOOKS_EVERY_S)
-                self._loans = 0
-                self._relieved_at = anyio.current_time()
-                return True
+            self._strikes = 0
+        patience = _PATIENCE
+        while (before := self._alarm.look()).held_bytes > self._level_bytes:
+            self._strikes += 1
+            ended = await self._kill_hogs(again=self._strikes > _STRIKES)
+            if ended:
+                _tell("out of memory", self._container, ended)
+                patience = _PATIENCE
+            elif not (patience := patience - 1):
+                # Files in memory (/tmp, /dev/shm) fill it. Whoever wrote them has ended; there is nobody left to blame.
+                self._level_bytes = before.held_bytes + self._margin_bytes
+                log.warning("memory is full of files", container=self._container, held_mb=before.held_bytes >> 20)
+            await self._wait_while_falling()
+        self._relieved_at = anyio.current_time()
+        self._condemned = frozenset()  # their numbers will be others'
 
-    async def _lend_until(self, done: anyio.Event) -> None:
-        """What is greedy may eat a loan before the engine has stopped it, and an engine that waits for memory stops nothing."""
-        while True:
-            with anyio.move_on_after(_LOOKS_EVERY_S):
-                await done.wait()
-                return
-            if self._alarm.is_out():
-                self._lend()
-
-    def _lend(self) -> None:
-        if self._loans < MOST_LOANS:
-            self._loans += 1
-            self._alarm.lend(self._loans * LOAN_BYTES)
-
-    def _wanted(self) -> int:
-        """How much the next victims must hold. First the largest alone, whatever it holds; but among a thousand small ones,
-        most of whose memory is shared, one at a time would take minutes."""
-        wanted, self._wanted_bytes = self._wanted_bytes, max(LOAN_BYTES, self._wanted_bytes * _HARDER)
-        return min(wanted, _HARDEST_BYTES)
-
-    async def _kill_largest(self, killed: anyio.Event, wanted_bytes: int) -> list[GuestProcess]:
-        hold = Hold(self._stillness)
-        victims: list[GuestProcess] = []
-        held_bytes = 0
-        try:
-            await hold.take()
+    async def _kill_hogs(self, *, again: bool) -> tuple[GuestProcess, ...]:
+        async with _still(self._stillness):
             listed = await self._runtime.processes(self._container)
-            for each in sorted(listed, key=lambda each: -each.memory_bytes):
-                if victims and held_bytes >= wanted_bytes:
-                    break
-                if each.pid != 1:
-                    await self._runtime.signal(self._container, each.pid, signal.SIGKILL)
-                    victims.append(each)
-                    held_bytes += each.memory_bytes
-            return victims
-        finally:
-            killed.set()
-            await hold.let_go()  # shielded: whatever ends the guard, the guest must not stay frozen
+            held = self._alarm.look()  # it grew until it stood still
+            self._condemned &= {each.pid for each in listed}
+            need = Need(int(held.held_bytes - self._limit_bytes), held.guest_bytes, self._margin_bytes)
+            chosen = victims.over_memory(listed, need=need, condemned=self._condemned, again=again)
+            await self._kill(chosen)
+            return chosen
+
+    async def _wait_while_falling(self) -> None:
+        """The engine gives memory back when it can, and nothing tells."""
+        least, since = math.inf, anyio.current_time()
+        while (held := self._alarm.look().held_bytes) > self._limit_bytes:
+            if held < least:
+                least, since = held, anyio.current_time()
+            elif anyio.current_time() - since > self._stall_s:
+                return
+            await anyio.sleep(_LOOKS_EVERY_S)
+
+    # Tasks
+
+    async def _end_crowd(self) -> None:
+        """A fork bomb makes processes faster than signals reach them; frozen, it makes none."""
+        if not await self._crowd():
+            return
+        async with _still(self._stillness):
+            chosen = await self._crowd()
+            await self._kill(chosen)
+        if chosen:
+            _tell("too many processes", self._container, chosen)
+
+    async def _crowd(self) -> tuple[GuestProcess, ...]:
+        listed = await self._runtime.processes(self._container, in_full=False)
+        self._condemned &= {each.pid for each in listed}
+        going_on = [each for each in listed if each.pid not in self._condemned]
+        return victims.over_tasks(going_on, limit=int(self._most_tasks))
+
+    async def _kill(self, chosen: Collection[GuestProcess]) -> None:
+        for each in chosen:
+            await self._runtime.signal(self._container, each.pid, signal.SIGKILL)
+        self._condemned |= {each.pid for each in chosen}
 
 
-def alarm_for(cgroup: str, size: Size, cgroups: Path = CGROUPS) -> Alarm | None:
-    """The alarm of a container's cgroup; None where its memory has no limit."""
-    if not size.memory_mb:
-        return None
-    limit = size.memory_mb << 20
-    if (cgroups / "cgroup.controllers").exists():
-        return UnifiedAlarm(cgroups / cgroup.lstrip("/"), limit)
-    return SplitAlarm(cgroups / "memory" / cgroup.lstrip("/"), limit)
-
-
-class SplitAlarm:
-    """cgroup v1: the killer is off, allocations wait, and an eventfd tells."""
-
-    def __init__(self, folder: Path, limit_bytes: int) -> None:
-        self._folder = folder
-        self._limit_bytes = limit_bytes
-
-    def is_out(self) -> bool:
-        return "under_oom 1" in (self._folder / "memory.oom_control").read_text()
-
-    def lend(self, more_bytes: int) -> None:
-        (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes + more_bytes))
-
-    def take_back(self) -> bool:
-        try:
-            (self._folder / "memory.limit_in_bytes").write_text(str(self._limit_bytes))
-        except OSError:
-            return False  # more than that is in use still
-        return True
-
-    def give_up(self) -> None:
-        """The kernel's killer is on again."""
-        (self._folder / "memory.oom_control").write_text("0")
-
-    @contextlib.asynccontextmanager
-    async def listen(self) -> AsyncIterator[asyncio.Event]:
-        rung = asyncio.Event()
-        bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        try:
-            with (self._folder / "memory.oom_control").open() as control:
-                (self._folder / "cgroup.event_control").write_text(f"{bell} {control.fileno()}")
-            (self._folder / "memory.oom_control").write_text("1")
-            self.take_back()  # what a server lent that died meanwhile
-            with _reading(bell, rung):
-                yield rung
-        finally:
-            os.close(bell)
-            # Nobody listens any more: better the kernel's killer than waiting for ever.
-            with contextlib.suppress(OSError):
-                (self._folder / "memory.oom_control").write_text("0")
-
-
-class UnifiedAlarm:
-    """cgroup v2: above the soft limit allocations are slowed and `memory.events` changes."""
-
-    def __init__(self, folder: Path, limit_bytes: int) -> None:
-        self._folder = folder
-        self._limit_bytes = limit_bytes
-
-    def is_out(self) -> bool:
-        figures = dict(line.split() for line in (self._folder / "memory.stat").read_text().splitlines())
-        held = int(figures.get("anon", 0)) + int(figures.get("shmem", 0))
-        return held >= self._limit_bytes * _FULL_SHARE
-
-    def lend(self, more_bytes: int) -> None:
-        (self._folder / "memory.max").write_text(str(self._limit_bytes + more_bytes))
-        (self._folder / "memory.high").write_text("max")
-
-    def take_back(self) -> bool:
-        if self.is_out():
-            return False
-        (self._folder / "memory.high").write_text(str(self._limit_bytes))
-        (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES))
-        return True
-
-    def give_up(self) -> None:
-        """Nothing to do: at the hard limit the kernel's killer was never off."""
-
-    @contextlib.asynccontextmanager
-    async def listen(self) -> AsyncIterator[asyncio.Event]:
-        rung = asyncio.Event()
-        libc = ctypes.CDLL(None, use_errno=True)
-        watch = libc.inotify_init1(_IN_NONBLOCK_CLOEXEC)
-        if watch < 0:
-            raise OSError(ctypes.get_errno(), "inotify_init1")
-        try:
-            if libc.inotify_add_watch(watch, os.fsencode(self._folder / "memory.events"), _IN_MODIFY) < 0:
-                raise OSError(ctypes.get_errno(), "inotify_add_watch")
-            (self._folder / "memory.max").write_text(str(self._limit_bytes + LOAN_BYTES))
-            (self._folder / "memory.high").write_text(str(self._limit_bytes))
-            with _reading(watch, rung):
-                yield rung
-        finally:
-            os.close(watch)
-
-
-@contextlib.contextmanager
-def _reading(descriptor: int, rung: asyncio.Event) -> Iterator[None]:
-    def ring() -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(descriptor, 4096)
-        rung.set()
-
-    loop = asyncio.get_running_loop()
-    loop.add_reader(descriptor, ring)
+@contextlib.asynccontextmanager
+async def _still(stillness: Stillness) -> AsyncIterator[None]:
+    hold = Hold(stillness)
     try:
+        await hold.take()
         yield
     finally:
-        loop.remove_reader(descriptor)
+        await hold.let_go()  # shielded: whatever ends the guard, the guest must not stay frozen
+
+
+def _tell(why: str, container: str, ended: Collection[GuestProcess]) -> None:
+    first = next(iter(ended))
+    log.warning(
+        f"{why}: killed processes inside",
+        container=container,
+        processes=len(ended),
+        first=first.command[:200],
+        memory_mb=sum(each.memory_bytes for each in ended) >> 20,
+    )

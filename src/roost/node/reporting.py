@@ -11,6 +11,7 @@ from anyio import to_thread
 from roost.domain.errors import RoostError
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import NodeReport, Presence, Usage
+from roost.domain.placement import headroom_bytes
 from roost.node.containers import Container, Containers
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import HAS_PROCESS, Phase
@@ -39,6 +40,7 @@ class Reporting:
             load=os.getloadavg(),
             cpus=os.cpu_count() or 1,
             memory_total_bytes=memory_total_bytes(),
+            memory_reserve_bytes=headroom_bytes(memory_total_bytes()),
             slots=self._containers.slots.counts(),
             uptime_s=self._now() - self._began_at,
         )

@@ -37,7 +37,8 @@ from roost.domain.node import (
     RunOrder,
 )
 from roost.node import inventory, subvolumes
-from roost.node.adoption import Adoption
+from roost.node.adoption import Adopted, Adoption
+from roost.node.alarms import Alarm, Alarms
 from roost.node.captures import Captures
 from roost.node.containers import Clone, Container, Containers
 from roost.node.door import Door
@@ -73,7 +74,8 @@ class NodeService:
         self._pool = Pool(containers=containers, busy=self._busy)
         self._captures = Captures(containers=containers, guest=guest, now=now)
         self._introductions = Introductions(guest=guest, slots=containers.slots)
-        self._holdings = Holdings(containers=containers, tasks=tasks)
+        self._alarms = Alarms()
+        self._holdings = Holdings(containers=containers, alarms=self._alarms, tasks=tasks)
         self.door = Door(slots=containers.slots, holdings=self._holdings)
         self._reporting = Reporting(containers=containers, holdings=self._holdings, now=now)
         self._ends = Ends(
@@ -94,9 +96,11 @@ class NodeService:
                 await self._containers.slots.close(remove=False)
             raise
         for each in adopted:
-            self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size)
+            alarm = self._arm_adopted(each) if each.alive else None
+            self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size, alarm=alarm)
             if each.container.journal.phase is Phase.ASLEEP:
                 self._ends.park(each.sandbox)
+        self._tasks.start_soon(self._alarms.run)
         self._tasks.start_soon(self._pool.run)
 
     async def close(self) -> bool:
@@ -226,8 +230,9 @@ class NodeService:
                 assert container.slot is not None
                 await self._introductions.introduce(container.slot, order)
                 container = await self._containers.note(container, phase=Phase.RUNNING)
+                alarm = self._holdings.arm(container, order.size)
                 steps.keep()
-            self._holdings.add(order.sandbox, container, alive=True, size=order.size)
+            self._holdings.add(order.sandbox, container, alive=True, size=order.size, alarm=alarm)
             self._crash_point(f"{work}.done")
             return await self._placed(container, order)
 
@@ -370,6 +375,14 @@ class NodeService:
 
     async def _note(self, held: Held, **changes: object) -> None:
         held.container = await self._containers.note(held.container, **changes)
+
+    def _arm_adopted(self, adopted: Adopted) -> Alarm | None:
+        """One that runs already is not ended because nothing can guard it, but that is said."""
+        try:
+            return self._holdings.arm(adopted.container, adopted.size)
+        except NodeFull as error:
+            log.error("a sandbox runs unguarded: at its memory limit it ends", sandbox=adopted.sandbox, reason=error.message)
+            return None
 
 
 @contextlib.contextmanager

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import anyio
 
-from roost.contracts.runtime import Capabilities, GuestProcess, Inspection
+from roost.contracts.runtime import Capabilities, Inspection
 from roost.domain.errors import EngineFailed, SandboxLost
+from roost.domain.victims import GuestProcess
 
 _IMAGE = "checkpoint.img"
 
@@ -65,7 +66,7 @@ class FakeRuntime:
         alive = found is not None and not found.ended.is_set()
         return Inspection(alive=alive, pid=None)
 
-    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
+    async def processes(self, container: str, *, in_full: bool = True) -> tuple[GuestProcess, ...]:
         return (GuestProcess(1, "agent", 1 << 20),) if container in self._containers else ()
 
     async def signal(self, container: str, pid: int, number: int) -> None:

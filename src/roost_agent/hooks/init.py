@@ -58,6 +58,7 @@ class Identity:
         if checked.new_identity:
             self._history.forget_finished()
             machine.set_machine_id(checked.machine_id or os.urandom(16).hex())
+            machine.limit_files_in_memory()
             if machine.remove_host_keys():
                 self._programs.make_host_keys()
 

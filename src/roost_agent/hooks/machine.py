@@ -8,6 +8,7 @@ import socket
 import sys
 
 from roost_agent import procfs
+from roost_agent.hooks import memory_files
 
 _CA_FILE = "usr/local/share/ca-certificates/roost-node.crt"
 _CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
@@ -78,6 +79,10 @@ class Machine:
         generator = sys.modules.get("random")
         if generator is not None:
             generator.seed(os.urandom(32) + seed)
+
+    def limit_files_in_memory(self) -> None:
+        if self._owns_kernel:
+            memory_files.fit()
 
     def remove_host_keys(self) -> bool:
         """Forget the ssh host keys; whether there were any."""

@@ -37,6 +37,7 @@ def test_a_machine_that_is_well_says_so_check_by_check() -> None:
         ("disk", replace(WELL, disk_free_bytes=GIB // 2)),
         ("disk", replace(WELL, disk_free_bytes=4 * GIB)),
         ("memory", replace(WELL, memory_free_bytes=GIB // 8)),
+        ("memory", replace(WELL, memory_free_bytes=GIB, memory_reserve_bytes=GIB)),
         ("load", replace(WELL, load=(1.0, 9.0, 1.0))),
         ("network", replace(WELL, slots=Slots(held=100, spare=0, most=100))),
         ("processes", replace(WELL, present=(Presence(SandboxId("i1"), 1, "198.18.0.2", alive=False),))),

@@ -4,7 +4,7 @@ import pytest
 
 from roost.domain.errors import NodeFull, Unavailable
 from roost.domain.ids import NodeId
-from roost.domain.placement import Need, Room, rank
+from roost.domain.placement import Need, Room, headroom_bytes, rank
 
 GB = 1024**3
 
@@ -34,6 +34,11 @@ def test_a_refusal_says_what_is_missing_and_how_much(memory_gb: float, disk_gb: 
 
 def test_exactly_enough_is_enough() -> None:
     assert rank([room("a", 0.25, 1)], Need()) == ["a"]
+
+
+def test_the_headroom_is_bounded_on_small_machines() -> None:
+    assert headroom_bytes(4 * GB) == GB // 2
+    assert headroom_bytes(64 * GB) == 2 * GB
 
 
 def test_no_node_is_not_the_callers_fault() -> None:

@@ -96,6 +96,7 @@ class RuntimeConformance:
         first = (await bench.runtime.processes("one"))[0]
         assert first.pid == 1
         assert first.memory_bytes > 0
+        assert [each.pid for each in await bench.runtime.processes("one", in_full=False)] == [1]
         await bench.runtime.kill("one")
         assert await bench.runtime.processes("one") == ()
 

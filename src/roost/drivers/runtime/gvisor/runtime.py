@@ -18,8 +18,9 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from roost.contracts.runtime import Capabilities, GuestProcess, Inspection
+from roost.contracts.runtime import Capabilities, Inspection
 from roost.domain.errors import EngineFailed, SandboxLost
+from roost.domain.victims import GuestProcess
 from roost.drivers.runtime.gvisor import host
 from roost.drivers.runtime.gvisor import socket as control
 from roost.drivers.runtime.gvisor.command import complaint_file, run_command
@@ -121,15 +122,13 @@ class GVisor:
             return Inspection(alive=False, pid=None)
         return Inspection(alive=True, pid=pid)
 
-    async def processes(self, container: str) -> tuple[GuestProcess, ...]:
+    async def processes(self, container: str, *, in_full: bool = True) -> tuple[GuestProcess, ...]:
         try:
-            dumped = await self._call(container, "ProcfsDump")
+            listed = await self._call(container, "Processes", container)
+            dumped = await self._call(container, "ProcfsDump") if in_full else ()
         except (SandboxLost, EngineFailed):
             return ()
-        return tuple(
-            GuestProcess(entry["status"]["pid"], " ".join(entry.get("args") or ()), entry["status"].get("vm_rss", 0) << 10)
-            for entry in dumped or ()
-        )
+        return tuple(_process_facts(listed or (), dumped or ()))
 
     async def signal(self, container: str, pid: int, number: int) -> None:
         with contextlib.suppress(EngineFailed):  # no such process any more
@@ -262,6 +261,22 @@ class GVisor:
         if not path:
             raise SandboxLost(container, "the engine knows nothing of it")
         return str(path)
+
+
+def _process_facts(listed: Sequence[dict[str, Any]], dumped: Sequence[dict[str, Any]]) -> Iterator[GuestProcess]:
+    """What the short list and the long one tell of each process; only the long one has memory and whole command lines."""
+    in_full = {entry["status"]["pid"]: entry for entry in dumped}
+    for entry in listed:
+        details = in_full.get(entry["pid"])
+        yield GuestProcess(
+            pid=entry["pid"],
+            command=" ".join(details.get("args") or ()) if details else entry["cmd"],
+            memory_bytes=details["status"].get("vm_rss", 0) << 10 if details else 0,
+            group=entry["pgid"],
+            user=entry["uid"],
+            program=entry["cmd"],
+            threads=len(entry["threads"]),
+        )
 
 
 def stacks_are_frozen(stacks: str) -> bool:

@@ -34,12 +34,14 @@ async def call(path: str, method: str, argument: Any = None, descriptors: Sequen
 
 
 async def _answer(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> dict[str, Any]:
-    received = b""
+    received = bytearray()
     while True:
-        chunk = await loop.sock_recv(connection, 65536)
+        chunk = await loop.sock_recv(connection, 1 << 18)
         if not chunk:
             raise ConnectionResetError("the sandbox went away during the call")
         received += chunk
+        if not chunk.endswith(b"}"):
+            continue  # to read all of it again for every piece of a large answer would take seconds
         try:
             return json.loads(received)
         except ValueError:
