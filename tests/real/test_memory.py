@@ -82,6 +82,24 @@ async def test_a_fork_bomb_ends_with_its_processes(node: NodeService, memory_mb:
     assert await lives(placed, "bystander")
 
 
+async def test_files_beyond_the_limit_cost_the_writer_and_survive_a_sleep(node: NodeService) -> None:
+    """Only root inside can have them: it mounts what it likes. Nobody's end gives their memory back."""
+    order = create_order(size=SMALL)
+    placed = await node.create(order)
+    code, _ = await GUEST.run(
+        placed.address, "mount -t tmpfs -o size=700m big /mnt && head -c 600M /dev/urandom > /mnt/big", user="root", timeout_s=60
+    )
+    assert code != 0
+    written = int(await run(placed, "stat -c %s /mnt/big"))
+    assert written > 400 << 20
+    capture = capture_order(order)
+    await node.pause(capture)
+    await node.kill(KillOrder(order.sandbox, 1, asleep=True))
+    again = await node.resume(resume_order(order, capture.snapshot, 2))
+    assert await run(again, "stat -c %s /mnt/big") == str(written)
+    assert await run(again, "grep MemTotal /proc/meminfo | tr -dc 0-9") == str(SMALL.memory_mb << 10)
+
+
 @pytest.mark.parametrize("memory_mb", [SIZE.memory_mb, SMALL.memory_mb])
 async def test_files_in_memory_cannot_fill_it(node: NodeService, memory_mb: int) -> None:
     """Also of a sandbox that has less memory than its template."""

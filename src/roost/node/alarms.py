@@ -31,6 +31,7 @@ _TASKS_EVERY_S = 1.0
 _ENGINE_TASKS = 4  # of the machine's for one of the guest's: two as a rule, more of one that runs on many processors
 _LEAST_TASKS = 1024
 _CACHE_SLACK_BYTES = 128 << 20  # so much of the files' cache must be left to give way when the wall is lowered for a moment
+_START_LOOKS_EVERY_S = 0.005
 _NEAR_S = 0.05  # between two looks at a sandbox that is nearly full, of which no edge tells
 _IN_MODIFY, _IN_NONBLOCK_CLOEXEC = 0x2, 0o2004000
 _EVENT = struct.Struct("iIII")
@@ -126,6 +127,31 @@ class Alarms:
         if self._ears is None:
             self._ears = _Ears()
         return UnifiedAlarm(self._cgroups / cgroup, self._ears, limit, wall)
+
+
+async def raise_wall(cgroup: str, size: Size, cgroups: Path = CGROUPS) -> None:
+    """For an image that nearly fills its size: the engine needs more than that to load it. Run beside the engine's start, it
+    ends when the wall is up: as soon as the engine has read the cgroup's limit, which it shows the guest as its memory."""
+    unified = (cgroups / "cgroup.controllers").exists()
+    folder = (cgroups if unified else cgroups / "memory") / cgroup.lstrip("/")
+    while not any(_has_read_limit(pid) for pid in _pids(folder)):  # noqa: ASYNC110  nothing tells
+        await anyio.sleep(_START_LOOKS_EVERY_S)
+    wall = (size.memory_mb << 20) + headroom_bytes(memory_total_bytes())
+    (folder / ("memory.max" if unified else "memory.limit_in_bytes")).write_text(str(wall))
+
+
+def _pids(folder: Path) -> list[str]:
+    try:
+        return (folder / "cgroup.procs").read_text().split()
+    except OSError:  # not made yet
+        return []
+
+
+def _has_read_limit(pid: str) -> bool:
+    try:
+        return b"--total-memory" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 class _Files:

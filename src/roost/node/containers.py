@@ -24,6 +24,7 @@ from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
 from roost.node import inventory, subvolumes
+from roost.node.alarms import raise_wall
 from roost.node.bundle import Agent, Place, Spec, boot_spec, relocate
 from roost.node.inventory import Journal, Phase
 from roost.node.meter import Meter
@@ -32,6 +33,7 @@ from roost.node.steps import Steps, together
 
 _ENDING_LIMIT_S = 5.0  # for processes that were killed
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.01, 0.1
+_TIGHT_SHARE = 0.6  # of a sandbox's memory: an image beyond it may need more than that to be loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,25 @@ class Containers:
             # Proof runs beside the engine. Its word comes first: what a damaged image does to the engine explains nothing.
             await steps.do(
                 "restore",
-                together(
-                    self.verify(source, manifest),
-                    runtime.restore(clone.name, clone.paths.bundle, source.memory),
-                ),
+                together(self.verify(source, manifest), self._restore(runtime, clone, source, manifest)),
             )
         return Container(clone.paths, journal, slot)
+
+    async def _restore(self, runtime: Runtime, clone: Clone, source: SnapshotPaths, manifest: Manifest) -> None:
+        beside = anyio.CancelScope()
+
+        async def load() -> None:
+            try:
+                await runtime.restore(clone.name, clone.paths.bundle, source.memory)
+            finally:
+                beside.cancel()
+
+        async def make_room() -> None:
+            if manifest.memory_bytes > (clone.size.memory_mb << 20) * _TIGHT_SHARE > 0:
+                with beside:
+                    await raise_wall(self.cgroup(clone.name), clone.size)
+
+        await together(load(), make_room())
 
     async def _ready_slot(self, slot: Slot, egress: Egress) -> None:
         await self.slots.set_egress(slot, egress)
