@@ -30,6 +30,7 @@ _READ, _WRITE = 2, 1
 _SNAP_CREATE_V2 = _code(_WRITE, 23, _PAGE)
 _SUBVOL_CREATE_V2 = _code(_WRITE, 24, _PAGE)
 _SNAP_DESTROY = _code(_WRITE, 15, _PAGE)
+_SUBVOL_SETFLAGS = _code(_WRITE, 26, 8)
 _QGROUP_ASSIGN = _code(_WRITE, 41, 24)
 _QGROUP_CREATE = _code(_WRITE, 42, 16)
 _QGROUP_LIMIT = _code(_READ, 43, 48)
@@ -40,6 +41,8 @@ _READ_ONLY = 1 << 1
 _QGROUP_INHERIT = 1 << 2
 _LIMIT_REFERENCED = 1
 _SUPER_MAGIC = 0x9123683E
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def delete(path: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        fcntl.ioctl(parent, _SNAP_DESTROY, bytearray(struct.pack("=q4088s", 0, path.name.encode())))
+        _ioctl(parent, _SNAP_DESTROY, struct.pack("=q4088s", 0, path.name.encode()))
     except OSError as error:
         if error.errno != errno.ENOENT:
             raise _translated(error, f"delete the subvolume {path}") from error
@@ -123,6 +126,30 @@ def join_group(path: Path, group: int) -> None:
         os.close(descriptor)
 
 
+def leave_group(path: Path, group: int) -> None:
+    """What is at `path` no longer counts for the group. May be called twice."""
+    number = info(path).id
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(descriptor, _QGROUP_ASSIGN, struct.pack("=QQQ", 0, number, group))
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTCONN):
+            raise _translated(error, f"no longer count {path} for its sandbox") from error
+    finally:
+        os.close(descriptor)
+
+
+def make_read_only(path: Path) -> None:
+    """Nothing below changes any more. May be called twice."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(descriptor, _SUBVOL_SETFLAGS, struct.pack("=Q", _READ_ONLY))
+    except OSError as error:
+        raise _translated(error, f"make {path} read-only") from error
+    finally:
+        os.close(descriptor)
+
+
 def drop_group(volume: Path, group: int) -> None:
     """The quota group is gone, or empty and harmless. May be called twice."""
     descriptor = os.open(volume, os.O_RDONLY | os.O_DIRECTORY)
@@ -156,7 +183,7 @@ def _make(call: int, target: Path, *, source: int, flags: int, group: int | None
     parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         arguments = struct.pack("=qQQQQQQ4040s", source, 0, flags, inherit_size, inherit_address, 0, 0, target.name.encode())
-        fcntl.ioctl(parent, call, bytearray(arguments))  # mutable: only such buffers may be this long
+        _ioctl(parent, call, arguments)
     except OSError as error:
         if group is not None and error.errno in (errno.EINVAL, errno.ENOTCONN):  # quotas are off
             return _make(call, target, source=source, flags=flags & ~_QGROUP_INHERIT, group=None)
@@ -165,6 +192,15 @@ def _make(call: int, target: Path, *, source: int, flags: int, group: int | None
         os.close(parent)
         del inherit
     return None
+
+
+def _ioctl(descriptor: int, code: int, argument: bytes) -> None:
+    """As fcntl's, which holds the interpreter's lock for arguments this long: nothing else would run in the server while btrfs
+    writes to the disk."""
+    buffer = ctypes.create_string_buffer(argument, len(argument))
+    if _libc.ioctl(descriptor, ctypes.c_ulong(code), buffer) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _translated(error: OSError, what: str) -> Fault | NodeFull:
