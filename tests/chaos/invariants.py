@@ -27,6 +27,7 @@ def check_sound(server: Server) -> None:
         assert journal["phase"] == ("running" if awake else "asleep")
         assert (server.volume / "sandboxes" / id / "root").exists() == awake, "only what runs has a live disk"
         assert not awake or journal["incarnation"] == states[id].incarnation
+    assert not list((server.volume / "gone").iterdir()), "what is on its way out gets there"
     assert _journals(server.volume / "pool") == {}, "these tests run without a pool"
     assert _containers(server) == {journals[id]["container"] for id in running}
     assert _processes(server) == {journals[id]["container"] for id in running}

@@ -20,7 +20,7 @@ CREATE = ("begin", "clone", "restore", "done")
 PAUSE = ("begin", "directory", "freeze", "memory", "prove", "published", "frozen")
 RESUME = ("begin", "kept slot", "clone", "restore", "done")
 SNAPSHOT = ("begin", "directory", "memory", "disk", "thaw", "published", "done")
-KILL = ("begin", "ended", "directory", "disk", "kept", "done")
+KILL = ("begin", "ended", "written", "kept", "done")
 
 
 def crash(server: Server, step: str, act: Callable[[], object]) -> None:

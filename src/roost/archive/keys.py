@@ -75,6 +75,11 @@ class VolumePaths:
     def snapshots(self) -> Path:
         return self.home / "snapshots"
 
+    @property
+    def gone(self) -> Path:
+        """What containers left, on its way out."""
+        return self.home / "gone"
+
     def sandbox(self, id: SandboxId) -> ContainerPaths:
         return ContainerPaths(self.sandboxes / id)
 

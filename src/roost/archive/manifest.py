@@ -28,7 +28,7 @@ FORMAT = 2
 BLAKE3, SHA256 = "blake3", "sha256"
 # A third of the time: what hashes beside the engine's restore takes the processors from it. Format 1 knew SHA-256 alone.
 _HASHES: Final[Mapping[str, Callable[[], Any]]] = {BLAKE3: blake3, SHA256: hashlib.sha256}
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 1 << 20  # a larger one takes longer to be cleared than it saves
 _SYNC_FILE_RANGE_WRITE = 2
 
 _libc = ctypes.CDLL(None)
@@ -116,13 +116,18 @@ def publish(paths: SnapshotPaths, manifest: Manifest) -> None:
 
     Its directory needs no sync of its own: taking the subvolume's snapshot into it committed it, and btrfs keeps the name of a
     new file with the file when that is synced."""
-    unborn = paths.manifest.with_suffix(".partial")
-    with unborn.open("wb") as file:
+    partial = paths.manifest.with_suffix(".partial")
+    write(partial, manifest)
+    partial.rename(paths.manifest)
+    sync_directory(paths.home)
+
+
+def write(path: Path, manifest: Manifest) -> None:
+    """The manifest is in that file, on the disk. Blocks on the disk."""
+    with path.open("wb") as file:
         file.write(encode(manifest))
         file.flush()
         os.fsync(file.fileno())
-    unborn.rename(paths.manifest)
-    sync_directory(paths.home)
 
 
 def load(paths: SnapshotPaths, snapshot: SnapshotId) -> Manifest:
@@ -146,8 +151,8 @@ def prove(path: Path, algorithm: str = BLAKE3) -> FileProof:
     """Hashes a file. Blocks; the interpreter lock is free meanwhile."""
     digest = _HASHES[algorithm]()
     size = 0
-    buffer = memoryview(bytearray(_CHUNK_BYTES))
     with path.open("rb", buffering=0) as file:
+        buffer = memoryview(bytearray(min(_CHUNK_BYTES, max(1, os.fstat(file.fileno()).st_size))))
         while count := file.readinto(buffer):
             digest.update(buffer[:count])
             size += count

@@ -51,7 +51,8 @@ class Node(Protocol):
         ...
 
     async def kill(self, order: KillOrder) -> Captured | None:
-        """Process, root, slot and cgroup of the sandbox are gone, of this incarnation and older ones; a newer one is left alone.
+        """The process of the sandbox is gone and cannot come back, of this incarnation and older ones; a newer one is left alone.
+        What it leaves (root, slot, cgroup) is nobody's any more and goes soon after, also when the node is killed meanwhile.
         May be called twice. With `asleep` the slot is kept for a while. With `keep` the disk is in that snapshot, as it was when
         the process had ended; None where there was no disk of its own, or no room: a kill never fails for what it was to keep."""
         ...

@@ -20,6 +20,7 @@ from roost.domain.sandbox import Size
 from roost.node import inventory
 from roost.node.containers import Container, Containers, discard_snapshot
 from roost.node.inventory import HAS_PROCESS, Journal, Phase
+from roost.node.removals import clear
 from roost.node.slots import Slot
 
 _AT_ONCE = 8
@@ -45,7 +46,7 @@ class Adoption:
         """What this node holds now. The slots are open afterwards, and nothing is there that nobody holds. One thing that cannot
         be sorted out is told in the log, and keeps nobody from the rest."""
         volume = self._containers.volume
-        for folder in (volume.sandboxes, volume.pool, volume.snapshots):
+        for folder in (volume.sandboxes, volume.pool, volume.snapshots, volume.gone):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = list(inventory.scan(volume.sandboxes))
         warm = list(inventory.scan(volume.pool))
@@ -127,8 +128,13 @@ class Adoption:
         return container, True
 
     def _sweep(self) -> None:
-        """A snapshot directory without a manifest is none; a cgroup without a container neither."""
+        """What was on its way out is gone. A snapshot without a manifest is none; a cgroup without a container is nobody's."""
         volume = self._containers.volume
+        for home in volume.gone.iterdir():
+            try:
+                clear(ContainerPaths(home))
+            except (RoostError, OSError) as error:
+                log.error("what a container left could not be thrown away", path=str(home), error=str(error))
         for home in volume.snapshots.iterdir():
             paths = volume.snapshot(SnapshotId(home.name))
             if not paths.manifest.exists():

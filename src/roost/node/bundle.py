@@ -6,7 +6,6 @@ named in `relocate`: the root's path, the network namespace, the cgroup, the lim
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,16 +81,19 @@ def boot_spec(agent: Agent, place: Place) -> Spec:
 
 
 def relocate(spec: Spec, place: Place) -> Spec:
-    """The same spec for another clone."""
-    moved = copy.deepcopy(spec)
-    moved["root"] = {"path": str(place.root)}
-    for namespace in moved["linux"]["namespaces"]:
-        if namespace["type"] == "network":
-            namespace["path"] = place.netns
-    moved["linux"]["cgroupsPath"] = place.cgroup
-    moved["linux"]["resources"] = _resources(place.size)
-    moved["annotations"] = {**moved.get("annotations", {}), _CONTINUES: "true" if place.continues else "false"}
-    return moved
+    """The same spec for another clone. The given one stays as it is; they share what does not differ."""
+    namespaces = [
+        {**namespace, "path": place.netns} if namespace["type"] == "network" else namespace
+        for namespace in spec["linux"]["namespaces"]
+    ]
+    linux = {
+        **spec["linux"],
+        "namespaces": namespaces,
+        "cgroupsPath": place.cgroup,
+        "resources": _resources(place.size),
+    }
+    annotations = {**spec.get("annotations", {}), _CONTINUES: "true" if place.continues else "false"}
+    return {**spec, "root": {"path": str(place.root)}, "linux": linux, "annotations": annotations}
 
 
 def _in_memory(size: Size, share: int) -> list[str]:

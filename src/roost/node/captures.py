@@ -16,7 +16,7 @@ import structlog
 from anyio import CancelScope, to_thread
 
 from roost.archive import manifest as manifests
-from roost.archive.keys import MEMORY, SPEC, SnapshotPaths
+from roost.archive.keys import MEMORY, SPEC, ContainerPaths, SnapshotPaths
 from roost.archive.manifest import DiskProof, FileProof, Manifest
 from roost.contracts.guest import Guest
 from roost.contracts.runtime import Runtime
@@ -28,7 +28,7 @@ from roost.node import subvolumes
 from roost.node.containers import Container, Containers, discard_snapshot, spec_agent
 from roost.node.inventory import Phase
 from roost.node.meter import disk_space, is_full
-from roost.node.steps import Steps, both, together
+from roost.node.steps import CrashPoint, Steps, both, together
 from roost.node.stillness import Hold, Stillness
 
 _DISK_RESERVE_BYTES = 256 << 20
@@ -104,8 +104,7 @@ class Captures:
         paths = self._containers.volume.snapshot(order.snapshot)
         if not await to_thread.run_sync(paths.manifest.exists):
             return None
-        manifest = await to_thread.run_sync(self._containers.load, order.snapshot)
-        return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, 0.0)
+        return self._captured(await to_thread.run_sync(self._containers.load, order.snapshot))
 
     async def capture_disk(self, steps: Steps, source: Source, order: CaptureOrder) -> Captured:
         """A disk snapshot of a container that has no process any more."""
@@ -121,6 +120,34 @@ class Captures:
         with CancelScope(shield=True):
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
+
+    def turn_into_snapshot(self, source: Source, order: CaptureOrder, crash_point: CrashPoint) -> Captured | None:
+        """The directory of a container that has no process any more becomes the snapshot of its disk: nothing is copied, nothing
+        deleted. It moves in one step, whole: at any moment the disk is in one place, which says what it is. None when there is no
+        disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was."""
+        container = source.container
+        paths = self._containers.volume.snapshot(order.snapshot)
+        if paths.manifest.exists():  # an attempt before this one ended in a crash
+            return self._captured(self._containers.load(order.snapshot))
+        home = SnapshotPaths(container.paths.home)
+        if container.journal.phase is Phase.ASLEEP or not home.root.exists():
+            return None
+        subvolumes.leave_group(home.root, subvolumes.quota_group(order.sandbox))
+        subvolumes.make_read_only(home.root)
+        taken = Taken(subvolumes.info(home.root), {}, (), self._now())
+        manifest = self._manifest(container, order, source.size, taken)
+        manifests.write(home.manifest, manifest)  # it says nothing until the directory is where snapshots are
+        crash_point("kill.written")
+        discard_snapshot(paths)
+        home.home.rename(paths.home)
+        manifests.sync_directory(paths.home.parent)
+        left = ContainerPaths(paths.home)
+        shutil.rmtree(left.bundle, ignore_errors=True)
+        left.journal.unlink(missing_ok=True)
+        return self._captured(manifest)
+
+    def _captured(self, manifest: Manifest) -> Captured:
+        return Captured(manifest.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, 0.0)
 
     async def _list_processes(self, container: Container, order: CaptureOrder, into: list[str]) -> None:
         if order.keep_memory:

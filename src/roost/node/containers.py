@@ -15,7 +15,7 @@ import anyio
 from anyio import to_thread
 
 from roost.archive import manifest as manifests
-from roost.archive.keys import SPEC, ContainerPaths, SnapshotPaths, VolumePaths
+from roost.archive.keys import ContainerPaths, SnapshotPaths, VolumePaths
 from roost.archive.manifest import Manifest
 from roost.contracts.runtime import Runtime
 from roost.domain.egress import OPEN, Egress
@@ -25,14 +25,14 @@ from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
 from roost.node import inventory, subvolumes
 from roost.node.alarms import raise_wall
-from roost.node.bundle import Agent, Place, Spec, boot_spec, relocate
+from roost.node.bundle import Agent, Place, boot_spec, relocate
+from roost.node.images import Images
 from roost.node.inventory import Journal, Phase
 from roost.node.meter import Meter
+from roost.node.removals import ENDING_LIMIT_S, FIRST_LOOK_S, LAST_LOOK_S, Remains, Removals, clear
 from roost.node.slots import Slot, Slots
 from roost.node.steps import Steps, together
 
-_ENDING_LIMIT_S = 5.0  # for processes that were killed
-_FIRST_LOOK_S, _LAST_LOOK_S = 0.01, 0.1
 _TIGHT_SHARE = 0.6  # of a sandbox's memory: an image beyond it may need more than that to be loaded
 
 
@@ -75,6 +75,17 @@ class Clone:
     sandbox: SandboxId | None = None
     incarnation: int = 0
     egress: Egress = OPEN
+    proves: bool = False  # the image is hashed also if that was done before
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """What is there before the engine is started."""
+
+    journal: Journal
+    manifest: Manifest | None  # None: a root that is booted where it is
+    runtime: Runtime
+    is_proven: bool
 
 
 class Containers:
@@ -87,6 +98,8 @@ class Containers:
         self.slots = slots
         self.meter = meter
         self.cpu_features = cpu_features
+        self.images = Images(volume)
+        self.removals = Removals(volume=volume, meter=meter)
         self._agent = agent
         self._cgroup_parent = cgroup_parent
 
@@ -104,7 +117,7 @@ class Containers:
 
     def load(self, snapshot: SnapshotId) -> Manifest:
         """Blocks on the disk. Raises SnapshotNotFound, SnapshotDamaged, SnapshotForeign."""
-        return manifests.load(self.volume.snapshot(snapshot), snapshot)
+        return self.images.manifest(snapshot)
 
     def runtime_for(self, manifest: Manifest, *, cold: bool) -> Runtime:
         """The engine that can run it. Raises SnapshotHasNoMemory, SnapshotForeign."""
@@ -121,44 +134,34 @@ class Containers:
 
     async def make(self, steps: Steps, clone: Clone) -> Container:
         """A container that runs, proven, not yet told who it is. What it made is taken back by `steps`."""
-        manifest = None if clone.in_place else await to_thread.run_sync(self.load, clone.source)
-        runtime = self.engines.current if manifest is None else self.runtime_for(manifest, cold=clone.cold)
-        journal = Journal(
-            phase=Phase.REVIVING if clone.in_place else Phase.MAKING, container=clone.name,
-            engine=runtime.capabilities.engine, slot=None, source=clone.source,
-            sandbox=clone.sandbox, incarnation=clone.incarnation, size=clone.size,
-        )  # fmt: skip
-        source = self.volume.snapshot(clone.source)
-
-        async def unmake() -> None:
-            if clone.in_place:
-                await self.put_out(journal)
-            else:
-                await self.remove(clone.paths, journal)
-
-        await steps.do("directory", to_thread.run_sync(self._begin, clone, journal), undo=unmake)
+        await self.removals.wait_for(self.cgroup(clone.name))
         slot = clone.slot
         if slot is None:
             slot = await self.slots.claim()
             await steps.do("slot", self._nothing(), undo=lambda: self.slots.release(slot))
-        journal = replace(journal, slot=slot.index)
-        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size, continues=clone.continues)
-        await steps.do(
-            "clone",
-            together(
-                to_thread.run_sync(self._lay_out, clone, manifest, journal, place),
-                self._ready_slot(slot, clone.egress),
-            ),
-        )
+        laid: list[Laid] = []
+
+        async def unmake() -> None:
+            journal = laid[0].journal if laid else None
+            if not clone.in_place:
+                await self.remove(clone.paths, journal)
+            elif journal is not None:
+                await self.put_out(journal)
+
+        async def lay_out() -> None:
+            laid.append(await to_thread.run_sync(self._lay_out, clone, slot))
+
+        await steps.do("clone", together(lay_out(), self._ready_slot(slot, clone.egress)), undo=unmake)
+        manifest, runtime = laid[0].manifest, laid[0].runtime
         if clone.cold or manifest is None:
             await steps.do("boot", runtime.start(clone.name, clone.paths.bundle))
         else:
             # Proof runs beside the engine. Its word comes first: what a damaged image does to the engine explains nothing.
-            await steps.do(
-                "restore",
-                together(self.verify(source, manifest), self._restore(runtime, clone, source, manifest)),
-            )
-        return Container(clone.paths, journal, slot)
+            restored = self._restore(runtime, clone, self.volume.snapshot(clone.source), manifest)
+            if clone.proves or not laid[0].is_proven:
+                restored = together(self.images.prove(manifest, again=clone.proves), restored)
+            await steps.do("restore", restored)
+        return Container(clone.paths, laid[0].journal, slot)
 
     async def _restore(self, runtime: Runtime, clone: Clone, source: SnapshotPaths, manifest: Manifest) -> None:
         beside = anyio.CancelScope()
@@ -180,11 +183,6 @@ class Containers:
         await self.slots.set_egress(slot, egress)
         await self.slots.prepare(slot)
 
-    async def verify(self, paths: SnapshotPaths, manifest: Manifest) -> None:
-        """Raises SnapshotDamaged unless every byte of the memory is the one that was written."""
-        for name in sorted(manifest.files, key=lambda name: -manifest.files[name].size_bytes):
-            await to_thread.run_sync(manifests.verify_file, paths, manifest, name)
-
     async def note(self, container: Container, **changes: object) -> Container:
         """The container with its journal brought up to date, on disk too."""
         journal = replace(container.journal, **changes)  # type: ignore[arg-type]
@@ -192,59 +190,72 @@ class Containers:
         return replace(container, journal=journal)
 
     async def remove(self, paths: ContainerPaths, journal: Journal | None, *, release: Slot | None = None) -> None:
-        """Process, cgroup, root and directory are gone, and then the slot to release. May be called twice."""
+        """The process is gone, and nobody finds anything of the container any more; what it leaves goes soon after. May be called
+        twice."""
         if journal is not None:
-            await self.put_out(journal)
-        await to_thread.run_sync(_remove_directory, paths)
-        # Last: as long as a journal names its number, nobody else may be given it.
+            await self.end(journal)
+        await self.clear_away(paths, journal, release=release)
+
+    async def clear_away(
+        self, paths: ContainerPaths, journal: Journal | None, *, release: Slot | None = None, quota_group: int | None = None
+    ) -> None:
+        """As `remove`, of a container that has no process any more. With the quota group, if it is given."""
+        gone = await to_thread.run_sync(self._set_aside, paths)
+        # Not before: as long as a journal names its number, nobody else may be given it.
         if release is not None:
             await self.slots.release(release)
+        self.removals.put(Remains(gone, self.cgroup(journal.container) if journal is not None else None, quota_group))
+
+    async def end(self, journal: Journal) -> None:
+        """The process is gone; the disk stays. May be called twice."""
+        runtime = self.engines.of(journal.engine)
+        if runtime is not None and journal.phase is not Phase.ASLEEP:
+            # Of a sleeper it went when it fell asleep: looking for strays would take longer the more sandboxes there are.
+            await runtime.kill(journal.container)
+
+    def _set_aside(self, paths: ContainerPaths) -> ContainerPaths | None:
+        try:
+            return self.removals.set_aside(paths.home)
+        except FileNotFoundError:
+            return None
 
     async def put_out(self, journal: Journal) -> None:
         """Process and cgroup are gone; the disk stays. May be called twice."""
         if journal.phase is Phase.ASLEEP:
-            return  # they went when it fell asleep; looking for strays would take longer the more sandboxes there are
-        runtime = self.engines.of(journal.engine)
-        if runtime is not None:
-            await runtime.kill(journal.container)
-        cgroup = self.cgroup(journal.container)
-        with anyio.move_on_after(_ENDING_LIMIT_S if runtime is not None else 0.0):
+            return
+        await self.end(journal)
+        cgroup, pause_s = self.cgroup(journal.container), FIRST_LOOK_S
+        with anyio.move_on_after(ENDING_LIMIT_S if self.engines.of(journal.engine) is not None else 0.0):
             # One that outlived this would be taken for one that somebody prepared: without limits of its own, and never removed.
-            pause_s = _FIRST_LOOK_S
-            while not self.meter.remove_cgroup(cgroup):  # nothing tells when the last process has ended
+            while not self.meter.remove_cgroup(cgroup):
                 await anyio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _LAST_LOOK_S)
+                pause_s = min(2 * pause_s, LAST_LOOK_S)
 
-    def _begin(self, clone: Clone, journal: Journal) -> None:
+    def _lay_out(self, clone: Clone, slot: Slot) -> Laid:
+        """Journal, root and spec are there. Blocks on the disk."""
+        manifest = None if clone.in_place else self.load(clone.source)
+        runtime = self.engines.current if manifest is None else self.runtime_for(manifest, cold=clone.cold)
+        spec = None if manifest is None or clone.cold else self.images.spec(manifest)
+        journal = Journal(
+            phase=Phase.REVIVING if clone.in_place else Phase.MAKING, container=clone.name,
+            engine=runtime.capabilities.engine, slot=slot.index, source=clone.source,
+            sandbox=clone.sandbox, incarnation=clone.incarnation, size=clone.size,
+        )  # fmt: skip
+        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size, continues=clone.continues)
         if clone.paths.home.exists() and not clone.in_place:
-            _remove_directory(clone.paths)
+            clear(clone.paths)
         clone.paths.bundle.mkdir(parents=True, exist_ok=True, mode=0o700)
         inventory.write(clone.paths, journal)
-
-    def _lay_out(self, clone: Clone, manifest: Manifest | None, journal: Journal, place: Place) -> None:
-        inventory.write(clone.paths, journal)
-        source = self.volume.snapshot(clone.source)
         group = subvolumes.quota_group(clone.sandbox) if clone.sandbox else None
         if group is not None:
             subvolumes.make_group(self.volume.home, group, (clone.size.disk_mb << 20) or None)
         if not clone.in_place:
-            subvolumes.snapshot(source.root, clone.paths.root, read_only=False, group=group)
-        spec = boot_spec(self._agent, place) if manifest is None or clone.cold else relocate(_read_spec(source, manifest), place)
-        clone.paths.spec.write_text(json.dumps(spec))
+            subvolumes.snapshot(self.volume.snapshot(clone.source).root, clone.paths.root, read_only=False, group=group)
+        clone.paths.spec.write_text(json.dumps(boot_spec(self._agent, place) if spec is None else relocate(spec, place)))
+        return Laid(journal, manifest, runtime, is_proven=manifest is not None and not self.images.unproven(manifest))
 
     async def _nothing(self) -> None:
         """The step was done before its undo could be named."""
-
-
-def _read_spec(source: SnapshotPaths, manifest: Manifest) -> Spec:
-    """Raises SnapshotDamaged. Proven before it is read: it tells the engine what of the host to mount."""
-    manifests.verify_file(source, manifest, SPEC)
-    return json.loads(source.spec.read_bytes())
-
-
-def _remove_directory(paths: ContainerPaths) -> None:
-    subvolumes.delete(paths.root)
-    shutil.rmtree(paths.home, ignore_errors=True)
 
 
 def discard_snapshot(paths: SnapshotPaths) -> None:

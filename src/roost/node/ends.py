@@ -25,7 +25,7 @@ from roost.node.containers import Container, Containers
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import Journal, Phase
 from roost.node.slots import Slot
-from roost.node.steps import CrashPoint, Steps
+from roost.node.steps import CrashPoint
 
 LAST_WORDS_S = 5.0  # for a guest that is killed to write down what it holds
 
@@ -87,35 +87,31 @@ class Ends:
         self._holdings.add(order.sandbox, Container(paths, journal, slot), alive=False, size=order.size)
         self.park(order.sandbox)
 
-    async def keep_disk(self, held: Held, order: CaptureOrder) -> Captured | None:
-        """What a kill is to keep: the disk, once nothing writes there any more. None when that is not possible. Repeated after a
-        crash it goes on from what is there: a process that is gone is gone, a manifest is a manifest."""
-        if done := await self._captures.find(order):
-            return done
+    async def end(self, held: Held, *, keep: CaptureOrder | None) -> None:
+        """Its process is gone. If its disk is to be kept, it could write down first what it holds. May be called twice."""
         container = held.container
-        if container.journal.phase is Phase.ASLEEP or not container.paths.root.exists():
-            return None
-        if held.alive and container.slot is not None and container.journal.phase is Phase.RUNNING:
+        if keep and held.alive and container.slot is not None and container.journal.phase is Phase.RUNNING:
             with anyio.move_on_after(LAST_WORDS_S), contextlib.suppress(GuestUnreachable):
                 await self._guest.flush(container.slot.address)  # files that the guest's kernel still holds back
         held.rest()
-        await self._containers.put_out(container.journal)
+        await self._containers.end(container.journal)
         self._crash_point("kill.ended")
+
+    async def keep_disk(self, held: Held, order: CaptureOrder) -> Captured | None:
+        """What a kill is to keep of one whose process is gone: the disk. None when that is not possible. May be repeated after a
+        crash: the disk is in its place or in the snapshot, and never in neither."""
         try:
-            async with Steps("kill", self._crash_point) as steps:
-                captured = await self._captures.capture_disk(steps, held.source, order)
-                steps.keep()
+            kept = await to_thread.run_sync(self._captures.turn_into_snapshot, held.source, order, self._crash_point)
         except (RoostError, OSError) as error:
             log.warning("the disk of a killed sandbox could not be kept", sandbox=order.sandbox, error=str(error))
             return None
         self._crash_point("kill.kept")
-        return captured
+        return kept
 
     async def bury(self, sandbox: SandboxId, held: Held) -> None:
-        """Nothing of it is left, its quota group neither."""
-        held.rest()
-        await self._containers.remove(held.container.paths, held.container.journal, release=held.container.slot)
-        await to_thread.run_sync(subvolumes.drop_group, self._containers.volume.home, subvolumes.quota_group(sandbox))
+        """Nobody finds anything of it any more; what it leaves, its quota group too, goes soon after. Its process is gone."""
+        container, group = held.container, subvolumes.quota_group(sandbox)
+        await self._containers.clear_away(container.paths, container.journal, release=container.slot, quota_group=group)
         self._containers.meter.forget(sandbox)
         self._holdings.forget(sandbox)
         self.unpark(sandbox)
@@ -128,7 +124,7 @@ class Ends:
                 if held is None or held.container.journal.phase is not Phase.ASLEEP or sandbox in self._parked:
                     return
                 with anyio.CancelScope(shield=True):
-                    await self._containers.remove(held.container.paths, held.container.journal, release=held.container.slot)
+                    await self._containers.clear_away(held.container.paths, held.container.journal, release=held.container.slot)
                     self._containers.meter.forget(sandbox)
                     self._holdings.forget(sandbox)
         except (RoostError, OSError) as error:

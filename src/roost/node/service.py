@@ -101,6 +101,7 @@ class NodeService:
             if each.container.journal.phase is Phase.ASLEEP:
                 self._ends.park(each.sandbox)
         self._tasks.start_soon(self._alarms.run)
+        self._tasks.start_soon(self._containers.removals.run)
         self._tasks.start_soon(self._pool.run)
 
     async def close(self) -> bool:
@@ -108,6 +109,7 @@ class NodeService:
         the volume: False."""
         await self._pool.close()
         await self._holdings.close()
+        await self._containers.removals.close()
         lives_on = self._holdings.any_alive
         await self._containers.slots.close(remove=not lives_on)
         if not lives_on:
@@ -171,6 +173,7 @@ class NodeService:
                     await anyio.sleep(_ANSWER_FIRST_S)
                     await self._ends.lay_down(order.sandbox, held)
                 else:
+                    await self._ends.end(held, keep=order.keep)
                     kept = await self._ends.keep_disk(held, order.keep) if order.keep else None
                     await self._ends.bury(order.sandbox, held)
             self._crash_point("kill.done")
@@ -302,6 +305,7 @@ class NodeService:
             sandbox=order.sandbox,
             incarnation=order.incarnation,
             egress=order.egress,
+            proves=isinstance(order, ResumeOrder),
         )
         return await self._containers.make(steps, clone)
 
