@@ -24,3 +24,9 @@ def test_a_package_is_installed_and_used(server: Server, install: str, use: str,
     with sandbox_of(server) as sandbox:
         said(sandbox, install, timeout_s=600)
         assert said(sandbox, use) == answer
+
+
+def test_a_user_is_added_as_on_any_debian(server: Server) -> None:
+    with sandbox_of(server) as sandbox:
+        said(sandbox, "sudo adduser --quiet --disabled-password --gecos '' eve")
+        assert said(sandbox, "sudo -u eve sh -c 'cd && id -un && pwd'").split() == ["eve", "/home/eve"]
