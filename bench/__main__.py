@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import cases, desktop, edge, throughput, web
+from bench import cases, desktop, edge, engine, throughput, web
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -14,7 +14,7 @@ from bench.server import serving
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
-    parser.add_argument("--only", choices=["throughput"], help="measure this part alone")
+    parser.add_argument("--only", choices=["engine", "throughput"], help="measure this part alone")
     parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
     options = parser.parse_args()
     rounds = 5 if options.quick else 20
@@ -31,6 +31,9 @@ def main() -> int:
                 figures.extend(measured)
                 show(list(measured))
 
+            add(*engine.measure(raw, rounds))
+            if options.only == "engine":
+                return 0
             add(cases.create_to_first_output(bench, raw, rounds))
             add(cases.burst(bench, 16))
             add(cases.execute(bench, raw, rounds * 2))

@@ -27,6 +27,8 @@ class Raw:
     state: Path
     work: Path  # on the volume
     image: SnapshotPaths
+    flags: tuple[str, ...] = FLAGS
+    helpers: Path | None = None  # where it finds its helpers: beside itself
 
     def prepare(self) -> tuple[str, Path]:
         """A container's name and bundle: root cloned, namespace made. Not part of any figure."""
@@ -45,8 +47,11 @@ class Raw:
     def run(self, name: str, bundle: Path) -> float:
         return self._timed("run", "-detach", f"-bundle={bundle}", name)
 
-    def restore(self, name: str, bundle: Path, image: Path) -> float:
-        return self._timed("restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", name)
+    def create(self, name: str, bundle: Path) -> float:
+        return self._timed("create", f"-bundle={bundle}", name)
+
+    def restore(self, name: str, bundle: Path, image: Path, *options: str) -> float:
+        return self._timed("restore", "-detach", *options, f"-bundle={bundle}", f"-image-path={image}", name)
 
     def execute(self, name: str, *command: str) -> float:
         return self._timed("exec", name, *command)
@@ -75,10 +80,11 @@ class Raw:
         subvolumes.delete(self.work / name / "root")
 
     def _timed(self, *words: str) -> float:
-        command = [str(self.runsc), f"--root={self.state}", *FLAGS, *words]
+        command = [str(self.runsc), f"--root={self.state}", *self.flags, *words]
+        environment = {**os.environ, "GVISOR_SIDECAR_BINARIES_DIR": str(self.helpers)} if self.helpers else None
         nothing = subprocess.DEVNULL
         started = time.perf_counter()
-        subprocess.run(command, stdin=nothing, stdout=nothing, stderr=nothing, check=True)
+        subprocess.run(command, stdin=nothing, stdout=nothing, stderr=nothing, check=True, env=environment)
         return time.perf_counter() - started
 
 
