@@ -52,7 +52,8 @@ def sandbox(server: Server) -> Iterator[Sandbox]:
 
 
 def get(server: Server, sandbox: Sandbox, path: str, cookie: str = "", port: int = PORT) -> httpx.Response:
-    headers = {"Host": f"{server.host(sandbox, port)}:{server.port}"} | ({"Cookie": cookie} if cookie else {})
+    host = f"{server.host(sandbox, port)}:{server.port}"
+    headers = {"Host": host, "Sec-Fetch-Site": "none"} | ({"Cookie": cookie} if cookie else {})
     return httpx.get(server.url + path, headers=headers, timeout=PATIENCE_S, trust_env=False)
 
 
@@ -103,7 +104,7 @@ def test_a_link_wakes_its_sandbox_and_outlives_the_server(server: Server, sandbo
 def test_a_websocket_by_the_cookie_outlives_a_sleep_and_ends_with_its_link(server: Server, sandbox: Sandbox) -> None:
     serve(sandbox, "0.0.0.0", PORT)
     link = sandbox.link(port=PORT)
-    headers = {"Cookie": opened(server, sandbox, link)}
+    headers = {"Cookie": opened(server, sandbox, link), "Origin": f"http://{server.host(sandbox, PORT)}:{server.port}"}
     url = f"ws://{server.host(sandbox, PORT)}:{server.port}/"
     door = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
     patience = {"open_timeout": PATIENCE_S, "ping_interval": None}

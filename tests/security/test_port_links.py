@@ -46,8 +46,9 @@ class House:
     def ask(
         self, path: str = "/", *, port: int = PORT, method: str = "GET", cookie: str = "", headers: dict[str, str] | None = None
     ) -> httpx.Response:
+        """As a person's browser does, unless the headers say otherwise."""
         host = {"Host": f"{self.server.host(self.sandbox, port)}:{self.server.port}"} | ({"Cookie": cookie} if cookie else {})
-        whole = host | (headers or {})
+        whole = {"Sec-Fetch-Site": "none", **host, **(headers or {})}
         return httpx.request(method, self.server.url + path, headers=whole, timeout=PATIENCE_S, trust_env=False)
 
     def opens(self, token: str, port: int = PORT) -> tuple[int, int]:
@@ -175,6 +176,17 @@ def test_another_sandboxs_page_cannot_ride_on_the_cookie(server: Server, house: 
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "foreign_page")
     own = f"http://{server.host(house.sandbox, OTHER)}:{server.port}"
     assert house.ask(cookie=cookie, headers={"Origin": own}).status_code == 200
+
+
+def test_a_cookie_alone_opens_nothing(server: Server, house: House) -> None:
+    """What a browser sends over plain http to a name that is not below localhost, whoever makes it ask."""
+    token = token_of(house.sandbox.link(port=PORT))
+    headers = {"Host": f"{server.host(house.sandbox, PORT)}:{server.port}", "Cookie": f"roost_link={token}"}
+    answer = httpx.get(server.url, headers=headers, timeout=PATIENCE_S, trust_env=False)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "link_needs_https")
+    page = {"Host": headers["Host"], "Accept": "text/html"}
+    answer = httpx.get(f"{server.url}/?roost_link={token}", headers=page, timeout=PATIENCE_S, trust_env=False)
+    assert answer.status_code == 403 and "This link needs https" in answer.text and "set-cookie" not in answer.headers
 
 
 def test_tokens_are_kept_as_digests(house: House) -> None:

@@ -31,10 +31,10 @@ document.addEventListener('securitypolicyviolation', (event) => {
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*flags: str) -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS), timeout=2 * PATIENCE_MS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], timeout=2 * PATIENCE_MS)
         try:
             yield browser
         finally:

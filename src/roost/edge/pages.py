@@ -220,6 +220,22 @@ def foreign_page(sandbox: str, port: int) -> Answer:
     return _error(403, "foreign_page", message, sandbox=sandbox, port=port)
 
 
+def link_needs_https(head: RequestHead, port: int) -> Answer:
+    """The browser does not say which page makes it ask, so that a cookie would open the port to every page of the domain."""
+    if wants_page(head):
+        return _page(
+            403,
+            "This link needs https",
+            f"Over plain http this browser does not say which page makes it ask: other sandboxes' pages could read port {port}.",
+            "Ask whoever runs this Roost to serve it with TLS (roost up --tls), then for a new link.",
+        )
+    message = (
+        f"A cookie alone does not open port {port}: the request does not say which page makes it (Sec-Fetch-Site), as browsers do"
+        " over https and to localhost. Send the sandbox's traffic access token, or `roost_link` in the address."
+    )
+    return _error(403, "link_needs_https", message, port=port)
+
+
 def upgrade_required() -> Answer:
     message = "A screen is opened as a WebSocket: GET /desktop/rfb?link=<token> with `Upgrade: websocket`."
     answer = _error(426, "upgrade_required", message)

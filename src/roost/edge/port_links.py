@@ -5,7 +5,8 @@ one sandbox; from then on the cookie lets requests and WebSockets in, for as lon
 cookie is shown to the program inside: it could give them away.
 
 A browser sends a cookie whoever makes it ask, and the pages of all sandboxes are one site to it, which SameSite does not keep
-apart. So what comes in by its cookie alone must not have been sent by a page of another sandbox.
+apart. So a cookie alone opens nothing: the browser must also say that a page of the same sandbox asks, or the person. It does so
+(`Sec-Fetch-Site`) over https and to names below `localhost`. Elsewhere a link opens no page, and says why.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ def knock(head: RequestHead, target: Target) -> Knock:
 
 def open_by_query(route: Route, knock: Knock, target: Target, now: float, *, is_secure: bool) -> Link | Answer:
     """The link that a request brings in its query lets it in, or is exchanged for the cookie first. Other methods than GET cannot
-    be asked to come again without loss, and a WebSocket not at all: they pass at once."""
+    be asked to come again without loss, and a WebSocket not at all: they pass at once, as programs do, which keep no cookies."""
     token = knock.given or ""
     link = _good(route, target.port, (token,), now)
     if link is None:
         return pages.link_ended(knock.head)
     if knock.head.method not in _ONCE or knock.head.upgrade is not None:
         return link
+    if not _says_who_asks(knock.head):
+        return pages.link_needs_https(knock.head, target.port) if pages.wants_page(knock.head) else link
     return pages.exchanged(_same_host(knock.head.target), _cookie(link, token, now, is_secure=is_secure))
 
 
@@ -67,19 +70,27 @@ def open_by_cookie(route: Route, knock: Knock, target: Target, now: float) -> Li
     link = _good(route, target.port, knock.kept, now)
     if link is None:
         return pages.link_ended(knock.head)
-    return pages.foreign_page(target.sandbox, target.port) if is_foreign(knock.head) else link
+    if is_own(knock.head):
+        return link
+    if not _says_who_asks(knock.head) and knock.head.get(b"origin") is None:
+        return pages.link_needs_https(knock.head, target.port)
+    return pages.foreign_page(target.sandbox, target.port)
 
 
-def is_foreign(head: RequestHead) -> bool:
-    """Whether a page that is not this sandbox's own made the browser send this. To navigate here is open to all: nobody but the
-    person gets to see the answer."""
+def is_own(head: RequestHead) -> bool:
+    """Whether the browser says that a page of this very sandbox sends this, or the person does. To navigate here is open to all:
+    nobody but the person gets to see the answer."""
     origin = head.get(b"origin")
     if origin is not None:
         ours = _sandbox_of(head.host or b"")
-        return ours is None or _sandbox_of(origin) != ours
-    if head.get(b"sec-fetch-site") in (None, b"none", b"same-origin"):
-        return False
-    return (head.get(b"sec-fetch-mode"), head.get(b"sec-fetch-dest")) != (b"navigate", b"document")
+        return ours is not None and _sandbox_of(origin) == ours
+    if head.get(b"sec-fetch-site") in (b"none", b"same-origin"):
+        return True
+    return (head.get(b"sec-fetch-mode"), head.get(b"sec-fetch-dest")) == (b"navigate", b"document")
+
+
+def _says_who_asks(head: RequestHead) -> bool:
+    return head.get(b"sec-fetch-site") is not None
 
 
 def _good(route: Route, port: int, tokens: tuple[str, ...], now: float) -> Link | None:

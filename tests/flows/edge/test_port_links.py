@@ -23,6 +23,7 @@ from tests.flows.edge.test_tls import Secured, certificate, secured
 pytestmark = pytest.mark.anyio
 __all__ = ["certificate", "secured"]
 CLOSED = Ingress(public=False, token="let me in")
+BROWSER = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
 
 @dataclass
@@ -61,13 +62,14 @@ class Shared:
         self.world.routes.place(replace(self.route, links=kept))
 
     async def get(self, path: str = "/", *, cookie: str = "", port: int | None = None) -> httpx.Response:
-        headers = {"Host": self.world.host(self.sandbox, port or self.port)} | ({"Cookie": cookie} if cookie else {})
+        host = self.world.host(self.sandbox, port or self.port)
+        headers = {"Host": host, **BROWSER} | ({"Cookie": cookie} if cookie else {})
         async with self.world.client() as client:
             return await client.get(path, headers=headers)
 
     @asynccontextmanager
     async def socket(self, cookie: str, origin: str | None = None) -> AsyncIterator[ClientConnection]:
-        headers = {"Cookie": cookie} | ({"Origin": origin} if origin else {})
+        headers = {"Cookie": cookie, "Origin": origin or f"http://{self.world.host(self.sandbox, self.port)}"}
         url = f"ws://{self.world.host(self.sandbox, self.port)}/live"
         async with connect(url, host="127.0.0.1", port=self.world.port, additional_headers=headers, proxy=None) as socket:
             yield socket
@@ -121,7 +123,7 @@ async def test_a_browser_comes_in_by_a_link_and_the_program_does_not_see_how(sha
 
 async def test_one_connection_is_judged_request_by_request(shared: Shared) -> None:
     jar = await opened(shared, shared.link())
-    host = {"Host": shared.world.host(shared.sandbox, shared.port)}
+    host = {"Host": shared.world.host(shared.sandbox, shared.port), **BROWSER}
     async with shared.world.client() as client:
         told = [(await client.get("/", headers=host | more)).status_code for more in ({}, {"Cookie": jar}, {}, {"Cookie": jar})]
     assert told == [403, 200, 403, 200]
@@ -167,7 +169,7 @@ async def test_a_sleeper_wakes_for_who_has_a_link_and_for_nobody_else(shared: Sh
 
 async def test_websockets_come_in_by_the_cookie(chatty: Shared) -> None:
     jar = await opened(chatty, chatty.link())
-    async with chatty.socket(f"{jar}; theme=dark", f"http://{chatty.world.host(chatty.sandbox, chatty.port)}") as socket:
+    async with chatty.socket(f"{jar}; theme=dark") as socket:
         assert await socket.recv() == "cookie: theme=dark"
         await socket.send("hello")
         assert await socket.recv() == "hello"
@@ -216,7 +218,7 @@ async def test_a_websocket_outlives_a_sleep(chatty: Shared) -> None:
 
 
 async def secure_cookie_opens(shared: Shared, client: httpx.AsyncClient, **headers: str) -> None:
-    host = {"Host": shared.world.host(shared.sandbox, shared.port), **headers}
+    host = {"Host": shared.world.host(shared.sandbox, shared.port), **BROWSER, **headers}
     cookie = (await client.get(f"/?roost_link={shared.link()}", headers=host)).headers["set-cookie"]
     assert cookie.startswith("__Host-roost_link=") and cookie.endswith("; Secure")
     assert (await client.get("/", headers=host | {"Cookie": cookie.partition(";")[0]})).status_code == 200

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
 
+from roost.api.app import create_app
 from roost.api.v1 import driver
 
 from .house import House
@@ -154,3 +156,26 @@ async def test_who_drives_is_told_as_it_changes_until_the_link_ends(house: House
     with pytest.raises(StopAsyncIteration):
         await anext(told)
     assert (await http.get("/v1/driver/live", params={"token": token})).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("scheme", "domain", "status"),
+    [
+        ("http", "roost.localhost", 201),
+        ("https", "sandboxes.example.com", 201),
+        ("http", "sandboxes.example.com", 409),
+        ("http", "notlocalhost", 409),
+    ],
+)
+async def test_ports_are_linked_only_where_browsers_say_which_page_asks(
+    house: House, sandbox: str, scheme: str, domain: str, status: int
+) -> None:
+    about = replace(house.services.about, scheme=scheme, domain=domain)
+    transport = httpx.ASGITransport(create_app(replace(house.services, about=about)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://roost", headers=house.headers) as there:
+        answer = await there.post("/v1/sandboxes/ada/links", json={"port": 8000})
+        assert answer.status_code == status
+        if status == 409:
+            error = answer.json()["error"]
+            assert error["code"] == "link_needs_https" and "roost up --tls" in error["message"]
+        assert (await there.post("/v1/sandboxes/ada/links", json={})).status_code == 201, "screens open by their token alone"

@@ -36,6 +36,9 @@ UPGRADE = ("Connection: Upgrade", "Upgrade: websocket")
 
 
 def decide(line: str, *headers: str, route: Route = CLOSED, host: str = HOST, now: float = NOW, **where: Any) -> Permit | Answer:
+    """Of a person's browser, unless the headers say who asks, or it is one that says nothing."""
+    if where.get("says_who_asks", True) and not any(header.startswith(("Origin", "Sec-Fetch")) for header in headers):
+        headers = (*headers, "Sec-Fetch-Site: none")
     head = parse_request("\r\n".join((f"{line} HTTP/1.1", f"Host: {host}", *headers, "", "")).encode("latin-1"))
     target = Target(ID, where.get("port", PORT), by_name=where.get("by_name", True))
     decided = permit(route, head, target, now, is_secure=where.get("is_secure", False))
@@ -189,6 +192,32 @@ def test_a_page_from_elsewhere_cannot_use_the_cookie(headers: tuple[str, ...]) -
         assert refused("GET /", BRINGS, *headers, *more) == (403, "foreign_page")
         assert permitted("GET /", "E2b-Traffic-Access-Token: t0ken", *headers, *more).link is None
         assert permitted("GET /", BRINGS, *headers, *more, route=PUBLIC).link is None
+
+
+def test_a_cookie_alone_opens_nothing() -> None:
+    """Over plain http, and to a name that is not below localhost, browsers do not say who asks: a `<script>` of another sandbox's
+    page looks like the person."""
+    for route in (CLOSED, ASLEEP):
+        assert refused("GET /", BRINGS, route=route, says_who_asks=False) == (403, "link_needs_https")
+    for headers in ((f"Origin: http://{PORT}-i99999999999999999999.roost.localhost:4700",), ("Origin: null",)):
+        assert refused("GET /", BRINGS, *headers) == (403, "foreign_page")
+    assert permitted("GET /", BRINGS, "E2b-Traffic-Access-Token: t0ken", says_who_asks=False).link is None
+    assert permitted("GET /", BRINGS, route=PUBLIC, says_who_asks=False).link is None
+
+
+def test_where_it_could_not_be_guarded_no_cookie_is_given() -> None:
+    page = decide(f"GET /?roost_link={SECRET}", "Accept: text/html,*/*", says_who_asks=False)
+    assert isinstance(page, Answer) and page.status == 403 and b"This link needs https" in page.body
+    assert not any(name.lower() == b"set-cookie" for name, _ in page.fields)
+    again = decide("GET /", BRINGS, "Accept: text/html,*/*", says_who_asks=False)
+    assert isinstance(again, Answer) and again.status == 403 and b"This link needs https" in again.body
+
+
+def test_a_program_needs_no_cookie() -> None:
+    """It brings the token each time, and the program inside does not see it."""
+    allowed = permitted(f"GET /a?b=1&roost_link={SECRET}", "Accept: */*", says_who_asks=False)
+    assert (allowed.link, allowed.head.target) == (LINK, b"/a?b=1")
+    assert refused("GET /?roost_link=ended", says_who_asks=False) == (401, "link_ended")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from roost.api.v1.models import Given, Seconds, Taken, Text, Timestamp, Whole
 from roost.api.v1.rendering import timestamp
 from roost.api.v1.responses import errors
 from roost.api.v1.sandboxes import Ref
+from roost.domain.errors import Conflict
 from roost.domain.ids import AGENT_PORT
-from roost.domain.link import Link, LinkMode
+from roost.domain.link import Link, LinkMode, can_open_ports
 
 router = APIRouter(prefix="/v1/sandboxes/{ref}/links", tags=["links"], route_class=KeyedRoute)
 
@@ -60,13 +61,15 @@ class LinkList(Given):
     status_code=201,
     operation_id="makeLink",
     summary="Make a link to its screen or to a port",
-    responses=errors(403, 404, 410, 413, 429),
+    responses=errors(403, 404, 409, 410, 413, 429),
 )
 async def make(caller: Caller, use: Use, ref: Ref, body: LinkBody, request: Request) -> NewLinkModel:
     """Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
     sandbox whose ports are not public. For a `control` link a browser's session is not enough: the request must carry a key."""
     if body.mode is LinkMode.CONTROL:
         check_key(request)
+    if body.port is not None and not can_open_ports(use.about.scheme, use.about.domain):
+        raise _needs_https(use.about.domain)
     link, token = await use.links.make(caller.team, ref, mode=body.mode, port=body.port, seconds=body.seconds, label=body.label)
     page = f"{str(request.base_url).rstrip('/')}/app/screen#{link.sandbox}.{token}"
     return NewLinkModel(
@@ -97,6 +100,15 @@ def websocket_url(about: About, sandbox: str, token: str) -> str:
 
 def port_url(about: About, sandbox: str, port: int, token: str) -> str:
     return f"{about.scheme}://{port}-{sandbox}.{about.domain}:{about.port}/?roost_link={token}"
+
+
+def _needs_https(domain: str) -> Conflict:
+    return Conflict(
+        "link_needs_https",
+        f"Links to ports need https: over plain http browsers do not tell names below {domain} which page makes them ask, so that"
+        " the page of one sandbox could read a port of another. Serve with TLS (`roost up --tls`), or send the traffic token.",
+        domain=domain,
+    )
 
 
 def _link(link: Link) -> LinkModel:
