@@ -14,7 +14,7 @@ help:
 	@echo "make bench      measure against the bars; results in bench/results (needs root)"
 	@echo "make pictures   picture every page of Mission Control into docs/screenshots (needs root)"
 	@echo "make fmt        format the code"
-	@echo "make lint       ruff, import-linter, pyright; eslint and tsc for web/"
+	@echo "make lint       ruff, import-linter, pyright; eslint, prettier and tsc for web/"
 	@echo "make clean      remove what make made in this directory (not the home, not the cache)"
 
 environment:
@@ -64,6 +64,7 @@ pictures: environment
 fmt: environment
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	scripts/web run -s format
 
 lint: environment
 	$(BIN)/ruff check .
@@ -72,6 +73,7 @@ lint: environment
 	$(BIN)/pyright
 	scripts/web run -s types:check
 	scripts/web run -s lint
+	scripts/web run -s format:check
 	scripts/web run -s check
 
 clean:

@@ -4,7 +4,7 @@ import { listSnapshots, readSnapshotFile } from "../../api/calls";
 import { ApiError, messageOf } from "../../api/errors";
 import type { Sandbox, Snapshot } from "../../api/types";
 import { EmptyState, ErrorState, Field, format, Loading, Notice } from "../../ui";
-import { countsOf, diffLines, hunksOf, linesOf, type Hunk } from "../diff/myers";
+import { countsOf, diffLines, hunksOf, linesOf, type Hunk } from "../diff/lines";
 import { textOf } from "./paths";
 
 /** How a file differs from what it was in one of the sandbox's snapshots. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countsOf, diffLines, hunksOf, linesOf, type Edit } from "./myers";
+import { countsOf, diffLines, hunksOf, linesOf, type Edit } from "./lines";
 
 const sides = (edits: Edit[]): [string[], string[]] => [
   edits.filter(({ kind }) => kind !== "added").map(({ text }) => text),
@@ -55,6 +55,15 @@ describe("diffLines", () => {
       const { added, removed } = countsOf(edits);
       expect(added + removed, `${old.join()} -> ${fresh.join()}`).toBe(shortest(old, fresh));
     }
+  });
+
+  it("is quick with long texts that have nothing in common, and with long ones that have nearly all", () => {
+    const long = Array.from({ length: 50_000 }, (_, at) => `line ${at}`);
+    const other = long.map((line) => `${line}!`);
+    const began = performance.now();
+    expect(countsOf(diffLines(long, other))).toEqual({ added: 50_000, removed: 50_000 });
+    expect(countsOf(diffLines(long, [...long.slice(0, 30_000), "new", ...long.slice(30_001)]))).toEqual({ added: 1, removed: 1 });
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it("stays right when it gives up on being shortest", () => {
