@@ -2,7 +2,9 @@
 
 from                      the template that this one goes on from: its packages, files and accounts are there already, and
                           what this one does not say is as it is there
-packages, files, users    make the root filesystem (`rootfs.py`)
+packages, files, links,   make the root filesystem (`rootfs.py`). Symbolic links are said, not among the files: a wheel cannot
+users                     carry them
+variant                   what the packages come on top of
 run                       steps executed inside the booted sandbox, in order
 start, ready              what to start, and how to tell that it is up, before the template's snapshot is taken
 desktop                   it has a screen
@@ -17,10 +19,10 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -28,6 +30,7 @@ from roost.domain.errors import Invalid, TemplateNotFound
 from roost.domain.sandbox import Size
 from roost.domain.template import Command
 from roost.setup.artefacts import digest_of_tree
+from roost.setup.carried import carried_templates
 
 SUITE = "trixie"
 
@@ -60,6 +63,8 @@ class TemplateDefinition:
     ready: Command | None
     files: Path | None  # copied over the root filesystem as they are
     digest: str  # of the definition and its files, and of what it goes on from
+    variant: str = "minbase"  # what mmdebstrap starts with: `essential` has no apt
+    links: Mapping[str, str] = field(default_factory=dict)  # path: what the symbolic link there says
     has_desktop: bool = False
     parent: TemplateDefinition | None = None
 
@@ -108,8 +113,10 @@ class _Definition(_Strict):
     description: str = ""
     parent: Name | None = Field(default=None, alias="from")
     suite: Name = SUITE
+    variant: Literal["minbase", "essential"] = "minbase"
     packages: tuple[Package, ...]
     users: tuple[_User, ...] = ()
+    links: dict[AbsolutePath, AbsolutePath] = {}
     env: dict[VariableName, str] = {}
     user: Account = "root"
     workdir: AbsolutePath = "/"
@@ -159,6 +166,8 @@ def _made(file: Path, text: bytes, parsed: _Definition, parent: TemplateDefiniti
         start=Command(**parsed.start.model_dump()) if parsed.start else None,
         ready=Command(**parsed.ready.model_dump()) if parsed.ready else None,
         files=files if files.is_dir() else None,
+        variant=parsed.variant,
+        links=dict(parsed.links),
         digest=_digest(text, files, parent),
         has_desktop=parsed.desktop,
     )
@@ -218,19 +227,23 @@ def _wrong(file: Path, problem: str) -> Invalid:
     return Invalid("template_definition_invalid", f"{file} is not a valid template definition: {problem}.", file=str(file))
 
 
-def definitions_folder() -> Path:
-    """Where the built-in templates are: beside the sources."""
-    return Path(__file__).resolve().parents[3] / "templates"
+def find_definition(asked: str, folder: Path | None = None) -> TemplateDefinition:
+    """The built-in template of that name; `base=minimal` is the one called minimal under the name base. Raises
+    TemplateNotFound."""
+    name, _, definition = asked.partition("=")
+    definition = definition or name
+    for each in (name, definition):
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", each):
+            raise TemplateNotFound(asked)
+    return replace(load_definition((folder or carried_templates()) / definition), name=name)
 
 
-def find_definition(name: str, folder: Path | None = None) -> TemplateDefinition:
-    """The built-in template of that name. Raises TemplateNotFound."""
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name):
-        raise TemplateNotFound(name)
-    return load_definition((folder or definitions_folder()) / name)
+def find_definitions(asked: Iterable[str]) -> dict[str, TemplateDefinition]:
+    """What the setting `templates` asks for, by the names that sandboxes are created from."""
+    return {found.name: found for found in map(find_definition, asked)}
 
 
 def list_definitions(folder: Path | None = None) -> tuple[TemplateDefinition, ...]:
     """Every built-in template, by name."""
-    found = sorted((folder or definitions_folder()).glob("*/template.toml"))
+    found = sorted((folder or carried_templates()).glob("*/template.toml"))
     return tuple(load_definition(file.parent) for file in found)

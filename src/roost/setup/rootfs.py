@@ -127,31 +127,59 @@ def drop_unwanted(template: str, cache: Path) -> None:
 def _make(
     definition: TemplateDefinition, cas: tuple[Path, ...], cache: Path, mirror: Mirror, commands: Commands, say: Say
 ) -> None:
-    parent = ensure_rootfs(definition.parent, cas, cache, mirror, commands, say) if definition.parent else None
+    plain = find_rootfs(definition, (), cache) if cas else None  # a bundle brings it, and fits any machine
+    parent = ensure_rootfs(definition.parent, cas, cache, mirror, commands, say) if definition.parent and not plain else None
     digest = rootfs_digest(definition, cas)
     target = cache / "rootfs" / f"{definition.name}-{digest[:16]}.tar"
     target.parent.mkdir(parents=True, exist_ok=True)
     with work_folder(cache, f"rootfs-{definition.name}") as work:
-        hook, tar = work / "customize", work / "root.tar"
-        hook.write_text(render_hook(definition, cas, mirror))
-        hook.chmod(0o755)
-        command = mmdebstrap_command(definition, mirror, hook, tar, parent=parent.path if parent else None)
-        try:
-            commands.run(command, env={"TMPDIR": str(work)}, name="mmdebstrap", on_line=say)
-        except CommandFailed as error:
-            raise Fault(
-                "rootfs_failed",
-                f"The root filesystem of {definition.name} could not be made from {mirror.archive}. {error.message}\n"
-                "Check that the mirror is reachable (`mirror` in roost.toml names another), then run the command again.",
-                template=definition.name,
-                mirror=mirror.archive,
-            ) from error
+        tar = work / "root.tar"
+        if plain is not None:
+            say("adding this machine's CAs")
+            _add_cas(plain, cas, work, tar, commands)
+        else:
+            _bootstrap(definition, cas, mirror, parent, tar, commands, say)
         with tar.open("rb") as made:
             os.fsync(made.fileno())
         size_bytes = tar.stat().st_size
         tar.replace(target)
     facts = {"digest": digest, "size_bytes": size_bytes, "template": definition.name, "mirror": mirror.archive}
     write_marker(target.with_suffix(".json"), facts)
+
+
+def _bootstrap(
+    definition: TemplateDefinition,
+    cas: tuple[Path, ...],
+    mirror: Mirror,
+    parent: Rootfs | None,
+    tar: Path,
+    commands: Commands,
+    say: Say,
+) -> None:
+    hook = tar.with_name("customize")
+    hook.write_text(render_hook(definition, cas, mirror))
+    hook.chmod(0o755)
+    command = mmdebstrap_command(definition, mirror, hook, tar, parent=parent.path if parent else None)
+    try:
+        commands.run(command, env={"TMPDIR": str(tar.parent)}, name="mmdebstrap", on_line=say)
+    except CommandFailed as error:
+        raise Fault(
+            "rootfs_failed",
+            f"The root filesystem of {definition.name} could not be made from {mirror.archive}. {error.message}\n"
+            "Check that the mirror is reachable (`mirror` in roost.toml names another), then run the command again.",
+            template=definition.name,
+            mirror=mirror.archive,
+        ) from error
+
+
+def _add_cas(plain: Rootfs, cas: tuple[Path, ...], work: Path, tar: Path, commands: Commands) -> None:
+    """Without mmdebstrap and without a network."""
+    root = work / "root"
+    extract(plain.path, root, commands)
+    script = "\n".join(["set -eu", 'root="$1"', *_trust(cas)])
+    commands.run(["sh", "-c", script, "sh", root])
+    options = ["--numeric-owner", "--xattrs", "--xattrs-include=*", "--sort=name"]
+    commands.run(["tar", "--create", f"--file={tar}", f"--directory={root}", *options, "."])
 
 
 def mmdebstrap_command(
@@ -174,7 +202,7 @@ def mmdebstrap_command(
 
 
 def _from_scratch(definition: TemplateDefinition) -> list[str]:
-    return ["--variant=minbase", f"--include={','.join(definition.packages)}"]
+    return [f"--variant={definition.variant}", f"--include={','.join(definition.packages)}"]
 
 
 def _on_top_of(parent: Path, definition: TemplateDefinition) -> list[str]:
@@ -206,6 +234,7 @@ def render_hook(definition: TemplateDefinition, cas: tuple[Path, ...], mirror: M
     ]
     if definition.files is not None:
         lines.append(f'cp -r --no-preserve=ownership,timestamps {shlex.quote(str(definition.files))}/. "$root/"')
+    lines += [line for path, target in definition.links.items() for line in _link(path, target)]
     users = (*(definition.parent.users if definition.parent else ()), *definition.users)
     lines += [
         *(line for user in users for line in _ownership(user)),
@@ -223,7 +252,14 @@ def _trust(cas: tuple[Path, ...]) -> list[str]:
     lines = [f"mkdir -p {folder}"]
     for number, ca in enumerate(cas):
         lines.append(f'cp {shlex.quote(str(ca))} "$root/usr/local/share/ca-certificates/host-{number}.crt"')
-    lines.append('chroot "$root" update-ca-certificates')
+    bundle = f'"$root{SYSTEM_BUNDLE}"'
+    lines += [
+        'if [ -x "$root/usr/sbin/update-ca-certificates" ]; then',
+        '    chroot "$root" update-ca-certificates',
+        "else",
+        f'    mkdir -p "$root{Path(SYSTEM_BUNDLE).parent}"; cat {folder}/host-*.crt >> {bundle}',
+        "fi",
+    ]
     for name in BUNDLE_VARIABLES:
         lines.append(f'echo {name}={SYSTEM_BUNDLE} >> "$root/etc/environment"')
         lines.append(f'echo export {name}={SYSTEM_BUNDLE} >> "$root/etc/profile.d/host-cas.sh"')
@@ -243,6 +279,10 @@ def _account(user: User) -> list[str]:
         lines.append(f"printf '%s\\n' {shlex.quote(rule)} 'Defaults:{user.name} !fqdn' > \"$root/etc/sudoers.d/{user.name}\"")
         lines.append(f'chmod 0440 "$root/etc/sudoers.d/{user.name}"')
     return lines
+
+
+def _link(path: str, target: str) -> list[str]:
+    return [f'mkdir -p "$root{Path(path).parent}"', f'ln -sfn {target} "$root{path}"']
 
 
 def _ownership(user: User) -> list[str]:

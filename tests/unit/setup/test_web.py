@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from roost.domain.errors import Fault
+from roost.setup.carried import page_sources
 from roost.setup.commands import Commands
-from roost.setup.web import digest_of_sources, ensure_web, find_node, find_web, node_version, web_folder
+from roost.setup.web import digest_of_sources, ensure_web, find_node, find_web, node_version
 
 # Plays npm: `ci` says what it was given, `run build` makes pages of the sources that are there.
 NPM = """#!/bin/sh
@@ -139,5 +140,5 @@ def test_versions_of_node(text: str, version: tuple[int, ...]) -> None:
 
 
 def test_the_sources_name_no_registry() -> None:
-    lock = (web_folder() / "package-lock.json").read_text()
+    lock = (page_sources() / "package-lock.json").read_text()
     assert '"resolved"' not in lock, "the lock names a registry: web/.npmrc keeps it out (omit-lockfile-registry-resolved)"
