@@ -3,7 +3,12 @@
 BIN := .venv/bin
 WITHOUT_ROOT := tests/unit tests/flows tests/style
 
-.PHONY: help environment up setup test test-real test-served test-unit soak bench pictures fmt lint clean
+# What `make bundle` puts into the archive.
+TEMPLATES := base
+PYTHONS := 3.12
+WITH_TOOLS :=
+
+.PHONY: help environment up setup test test-real test-served test-unit soak bench bundle pictures fmt lint clean
 
 help:
 	@echo "make up         install what is missing, then serve in the foreground (needs root)"
@@ -12,6 +17,8 @@ help:
 	@echo "make test-unit  the tests that need no root"
 	@echo "make soak       two hundred sleeps with a live client (needs root)"
 	@echo "make bench      measure against the bars; results in bench/results (needs root)"
+	@echo "make bundle     write dist/roost-VERSION-linux-MACHINE.tar, for machines without a network (needs root);"
+	@echo "                TEMPLATES=base,desktop or minimal, PYTHONS=3.11,3.12,3.13, WITH_TOOLS=1 for nft and mkfs.btrfs"
 	@echo "make pictures   picture every page of Mission Control into docs/screenshots (needs root)"
 	@echo "make fmt        format the code"
 	@echo "make lint       ruff, import-linter, pyright; eslint, prettier and tsc for web/"
@@ -55,6 +62,9 @@ bench: environment
 	$(BIN)/roost setup --cache-only
 	$(BIN)/python scripts/browser
 	$(BIN)/python -m bench
+
+bundle: environment
+	@$(BIN)/python scripts/bundle --templates $(TEMPLATES) --pythons $(PYTHONS) $(if $(WITH_TOOLS),--with-tools)
 
 pictures: environment
 	$(BIN)/roost setup --cache-only

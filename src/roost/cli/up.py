@@ -7,8 +7,10 @@ import os
 import select
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,13 +93,19 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_js
     import anyio
 
     from roost import serving
+    from roost.setup.commands import search_path
+
+    os.environ["PATH"] = search_path()  # for whatever the server starts, nft first of all
 
     def on_ready(info: serving.ServerInfo) -> None:
         told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
         if ready_fd is not None:
             os.write(ready_fd, json.dumps(told).encode())
             os.close(ready_fd)
-        elif as_json:
+        tell_service_manager("READY=1")
+        if ready_fd is not None:
+            return
+        if as_json:
             say_json_line(told)
         else:
             greet(info.url, info.key, settings.home, str(info.ca) if info.ca else None)
@@ -108,6 +116,16 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_js
         await serving.serve(settings, installation, on_ready=on_ready)
 
     anyio.run(serve, backend_options={"use_uvloop": True})
+
+
+def tell_service_manager(state: str) -> None:
+    """What systemd waits for with Type=notify. Nobody listens unless it started us."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as told, suppress(OSError):
+        told.connect("\0" + address[1:] if address.startswith("@") else address)
+        told.send(state.encode())
 
 
 def _serve_in_background(settings: Settings, options: list[str], *, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,8 @@ from pathlib import Path
 from roost.domain.errors import Fault, NotFound
 
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+# What a bundle brought along for this installation, for a machine that has none of its own.
+TOOLS = Path(sys.prefix) / "tools" / "bin"
 LINES_KEPT = 40
 
 
@@ -39,9 +42,10 @@ class Stopped(Fault):
 
 
 def search_path(environ: Mapping[str, str] | None = None) -> str:
-    """PATH with the system's own directories added: a login shell of root often lacks the sbin ones."""
+    """PATH with the system's own directories added: a login shell of root often lacks the sbin ones. What came in a bundle is
+    last: the machine's own programs are kept up to date with it."""
     given = (os.environ if environ is None else environ).get("PATH", "").split(os.pathsep)
-    return os.pathsep.join(dict.fromkeys(part for part in (*given, *SYSTEM_PATH) if part))
+    return os.pathsep.join(dict.fromkeys(part for part in (*given, *SYSTEM_PATH, str(TOOLS)) if part))
 
 
 def find_program(name: str) -> str | None:
@@ -62,6 +66,7 @@ class Commands:
         *,
         env: Mapping[str, str] | None = None,
         name: str | None = None,
+        cwd: Path | None = None,
         on_line: Callable[[str], None] | None = None,
     ) -> str:
         """Run to the end and return what it printed (last lines only). Raises CommandFailed, Stopped or NotFound.
@@ -77,7 +82,7 @@ class Commands:
                 program=program,
             )
         lines: deque[str] = deque(maxlen=LINES_KEPT)
-        with self._start([executable, *(os.fspath(part) for part in argv[1:])], env, program) as process:
+        with self._start([executable, *(os.fspath(part) for part in argv[1:])], env, program, cwd) as process:
             try:
                 assert process.stdout is not None
                 for line in process.stdout:
@@ -102,7 +107,7 @@ class Commands:
         for process in live:
             with_children(process.pid, signal.SIGTERM)
 
-    def _start(self, argv: list[str], env: Mapping[str, str] | None, program: str) -> subprocess.Popen[str]:
+    def _start(self, argv: list[str], env: Mapping[str, str] | None, program: str, cwd: Path | None) -> subprocess.Popen[str]:
         # Under the guard: a program is either refused or known to `stop`, never missed by it.
         with self._guard:
             if self._stopping:
@@ -110,6 +115,7 @@ class Commands:
             process = subprocess.Popen(
                 [*dying_with_us(), *argv],
                 env={**os.environ, "PATH": search_path(), "LC_ALL": "C.UTF-8", **(env or {})},
+                cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from roost.domain.errors import RoostError
 from roost.settings import Settings
 from roost.setup.commands import CommandFailed, Commands
-from roost.setup.definitions import list_definitions
+from roost.setup.definitions import find_definitions, list_definitions
 from roost.setup.engine import find_cached, find_changed, has_prewarmer, inspect_engine
 from roost.setup.engine_build import VERSION
-from roost.setup.installation import trusted_cas
+from roost.setup.installation import to_bootstrap, trusted_cas
 from roost.setup.interpreter import find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
-from roost.setup.packages import check_root, missing_packages
+from roost.setup.packages import BUILDING, SERVING, check_root, missing_packages
 from roost.setup.rootfs import find_rootfs
 from roost.setup.running import find_running
 from roost.setup.volume import GIB, Quotas, check_volume, existing_parent, is_btrfs, is_ready, quotas_of
@@ -116,11 +116,18 @@ def _memory_gb() -> int:
 
 
 def _packages(settings: Settings, commands: Commands) -> Iterator[Check]:
-    missing = missing_packages()
-    for need in missing:
+    serving, building = missing_packages(needs=SERVING), missing_packages(needs=BUILDING)
+    for need in serving:
         yield failure(need.package, f"{need.proof} is missing ({need.purpose})", f"{RUN_SETUP} It installs {need.package}.")
-    if not missing:
-        yield ok("system packages", "all installed")
+    if not serving:
+        yield ok("packages for serving", "all there")
+    names = " ".join(need.package for need in building)
+    if not building:
+        yield ok("packages for building", "all there")
+    elif to_bootstrap(settings, find_definitions(settings.templates)) or find_interpreter(settings.cache) is None:
+        yield failure("packages for building", f"{names} missing, and something is to be built", f"{RUN_SETUP} It installs them.")
+    else:
+        yield ok("packages for building", f"{names} missing; only building needs them, and all that is wanted is built")
 
 
 def _kernel(settings: Settings, commands: Commands) -> Iterator[Check]:
@@ -210,15 +217,17 @@ def _web(settings: Settings, _: Commands) -> Iterator[Check]:
 
 def _templates(settings: Settings, commands: Commands) -> Iterator[Check]:
     cas = trusted_cas(settings)
-    for definition in list_definitions():
-        found = find_rootfs(definition, cas, settings.cache)
-        name = f"template {definition.name}"
-        if found is not None:
-            yield ok(name, f"root filesystem of {found.size_bytes >> 20} MiB")
-        elif definition.name in settings.templates:
-            yield failure(name, "root filesystem not made yet", RUN_SETUP)
+    wanted = find_definitions(settings.templates)
+    lacking = to_bootstrap(settings, wanted)
+    for definition in wanted.values():
+        found = find_rootfs(definition, cas, settings.cache) or find_rootfs(definition, (), settings.cache)
+        if definition in lacking or found is None:
+            yield failure(f"template {definition.name}", "root filesystem not made yet", RUN_SETUP)
         else:
-            yield ok(name, "not among the templates that are set to be made (`templates`)")
+            yield ok(f"template {definition.name}", f"root filesystem of {found.size_bytes >> 20} MiB; {definition.description}")
+    others = [each.name for each in list_definitions() if each.name not in wanted]
+    if others:
+        yield ok("other templates", f"{', '.join(others)}: not among those that are set to be made (`templates`)")
     trusted = f"; {len(cas)} CAs of this machine are trusted inside" if cas else ""
     yield ok("mirror", f"{machine_mirror(settings.mirror).archive}{trusted}")
 

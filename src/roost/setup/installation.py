@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from roost.domain.errors import Exhausted
+from roost.domain.errors import Exhausted, Unavailable
 from roost.settings import Settings
 from roost.setup.agent import AgentBundle, ensure_agent
 from roost.setup.artefacts import Say
 from roost.setup.commands import Commands
-from roost.setup.definitions import TemplateDefinition, find_definition
+from roost.setup.definitions import TemplateDefinition, find_definitions
 from roost.setup.engine import Engine, ensure_engine, find_engine, install_engine
 from roost.setup.interpreter import Interpreter, ensure_interpreter, find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
-from roost.setup.packages import check_root, ensure_packages
+from roost.setup.packages import BUILDING, SERVING, check_packages, check_root, ensure_packages
 from roost.setup.plan import Board, Step, run_plan
 from roost.setup.rootfs import Rootfs, ensure_rootfs, find_rootfs, host_cas
 from roost.setup.volume import GIB, Volume, check_volume, ensure_volume, existing_parent
@@ -51,18 +51,22 @@ class Installation:
 def prepare_cache(settings: Settings, board: Board) -> Artefacts:
     """Fill the cache with what is missing. Needs root. May be called twice, by two processes at once."""
     check_root()
-    definitions = {name: find_definition(name) for name in settings.templates}
+    definitions = find_definitions(settings.templates)
     check_cache(settings, definitions)
     commands = Commands()
     results = run_plan(cache_steps(settings, definitions, commands), board, commands)
     return Artefacts(results["engine"], results["interpreter"], _rootfs(results, definitions), results["web"])
 
 
-def install(settings: Settings, board: Board) -> Installation:
-    """Make the machine ready for this home: cache, engine, agent and volume. Needs root. May be called twice."""
+def install(settings: Settings, board: Board, *, offline: bool = False) -> Installation:
+    """Make the machine ready for this home: cache, engine, agent and volume. Needs root. May be called twice.
+
+    Offline, what is missing is refused and named rather than fetched."""
     check_root()
     commands = Commands()
-    definitions = {name: find_definition(name) for name in settings.templates}
+    definitions = find_definitions(settings.templates)
+    if offline:
+        check_complete(settings, definitions)
     is_default = settings.origin("volume_size_gb") == "default"
     # Everything that can be refused is refused before anything is made.
     check_volume(settings.home, settings.volume_size_gb, commands, is_default=is_default)
@@ -92,12 +96,15 @@ def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition
             f"root filesystem of {definition.name}",
             lambda _, say: ensure_rootfs(definition, cas, settings.cache, mirror, commands, say),
             # Not beside its parent, which it goes on from: it would only wait for it.
-            needs=(f"rootfs-{definition.parent.name}" if definition.parent else "packages",),
+            needs=(f"rootfs-{definition.parent.name}" if definition.parent and definition in bootstrapped else "packages",),
         )
 
-    made = {each.name: each for each in (part for one in definitions.values() for part in (one.parent, one)) if each}
+    bootstrapped = to_bootstrap(settings, definitions)
+    parents = [each.parent for each in bootstrapped if each.parent]
+    made = {each.name: each for each in (*parents, *definitions.values())}
+    needs = SERVING + (BUILDING if bootstrapped or not find_interpreter(settings.cache) else ())
     return [
-        Step("packages", "system packages", lambda _, say: ensure_packages(commands, say)),
+        Step("packages", "system packages", lambda _, say: ensure_packages(commands, say, needs)),
         Step("engine", "engine (gVisor)", engine),
         Step("interpreter", "agent's interpreter", interpreter, needs=("packages",)),
         Step("web", "Mission Control", lambda _, say: ensure_web(settings.cache, commands, say)),
@@ -154,6 +161,33 @@ def check_cache(settings: Settings, definitions: Mapping[str, TemplateDefinition
             folder=str(parent),
             needed_gb=CACHE_NEEDS_GB,
             free_gb=free_gb,
+        )
+
+
+def to_bootstrap(settings: Settings, definitions: Mapping[str, TemplateDefinition]) -> tuple[TemplateDefinition, ...]:
+    """Of these, the ones whose root filesystem has to come from a mirror. To add this machine's CAs takes none."""
+    cas, cache = trusted_cas(settings), settings.cache
+    return tuple(
+        each for each in definitions.values() if not (find_rootfs(each, cas, cache) or (cas and find_rootfs(each, (), cache)))
+    )
+
+
+def check_complete(settings: Settings, definitions: Mapping[str, TemplateDefinition]) -> None:
+    """Whether everything is here that would have to be fetched or built. Raises Unsupported or Unavailable."""
+    check_packages()
+    missing = {
+        "the engine": not find_engine(settings.engine, settings.cache),
+        "the agent's interpreter": not find_interpreter(settings.cache),
+        "Mission Control's pages": not find_web(settings.cache),
+        **{f"the root filesystem of {each.name}": True for each in to_bootstrap(settings, definitions)},
+    }
+    names = [name for name, is_missing in missing.items() if is_missing]
+    if names:
+        raise Unavailable(
+            "not_in_cache",
+            f"{settings.cache} lacks {', '.join(names)}, and nothing is to be fetched. Make a bundle that has what is missing"
+            " (`make bundle`), or run `roost setup` where there is a network.",
+            missing=names,
         )
 
 

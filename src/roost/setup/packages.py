@@ -21,12 +21,16 @@ class Requirement:
     purpose: str
 
 
-REQUIREMENTS = (
+SERVING = (
     Requirement("btrfs-progs", "mkfs.btrfs", "disks and snapshots of sandboxes"),
     Requirement("nftables", "nft", "firewalls of sandboxes"),
-    Requirement("iproute2", "ip", "networks of sandboxes"),
-    Requirement("util-linux", "unshare", "private mounts while a root filesystem is made"),
     Requirement("mount", "losetup", "the volume's loop device"),
+    Requirement("tar", "tar", "unpacking root filesystems"),
+)
+
+# Only to make root filesystems and the agent's interpreter, which a bundle brings ready-made.
+BUILDING = (
+    Requirement("util-linux", "unshare", "private mounts while a root filesystem is made"),
     Requirement("mmdebstrap", "mmdebstrap", "root filesystems of templates"),
     Requirement("gpg", "gpg", "checking the signatures of Debian's archive"),
     Requirement("debian-archive-keyring", "/usr/share/keyrings/debian-archive-keyring.gpg", "the keys of Debian's archive"),
@@ -34,8 +38,9 @@ REQUIREMENTS = (
     Requirement("ca-certificates", "/etc/ssl/certs/ca-certificates.crt", "trusted certificates"),
 )
 
-# Not to serve, only to test and to picture what is served.
+# Only to test what is served, and to picture it.
 BROWSER = Requirement("chromium", "chromium", "tests of Mission Control in a browser")
+TESTING = (Requirement("iproute2", "ip", "tests that look at networks from outside"), BROWSER)
 
 
 class NotRoot(Forbidden):
@@ -56,13 +61,29 @@ def check_root(uid: int | None = None) -> None:
 def missing_packages(
     find: Callable[[str], str | None] = find_program,
     exists: Callable[[Path], bool] = Path.exists,
-    needs: tuple[Requirement, ...] = REQUIREMENTS,
+    needs: tuple[Requirement, ...] = SERVING + BUILDING,
 ) -> tuple[Requirement, ...]:
     """What is not installed. Programs are looked for, not packages: another source of them is as good."""
     return tuple(need for need in needs if not (exists(Path(need.proof)) if need.proof.startswith("/") else find(need.proof)))
 
 
-def ensure_packages(commands: Commands, say: Say = silent, needs: tuple[Requirement, ...] = REQUIREMENTS) -> tuple[str, ...]:
+def check_packages(needs: tuple[Requirement, ...] = SERVING) -> None:
+    """Raises Unsupported, which names what is missing and the package that has it."""
+    missing = missing_packages(needs=needs)
+    if missing:
+        lines = "".join(f"\n  {need.proof:<12} {need.purpose}: in the package {need.package}" for need in missing)
+        names = " ".join(need.package for need in missing)
+        raise Unsupported(
+            "packages_missing",
+            f"This machine lacks programs that Roost needs:{lines}\nInstall them (`apt-get install {names}`), or use a bundle"
+            " made with WITH_TOOLS=1, which brings them along; then run the same command again.",
+            packages=names.split(),
+        )
+
+
+def ensure_packages(
+    commands: Commands, say: Say = silent, needs: tuple[Requirement, ...] = SERVING + BUILDING
+) -> tuple[str, ...]:
     """Install what is missing, in one run of apt, and return the names. May be called twice."""
     missing = tuple(need.package for need in missing_packages(needs=needs))
     if not missing:
