@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
+import anyio.lowlevel
 import pytest
 
 from roost.contracts.store import EventQuery
@@ -80,6 +83,23 @@ async def test_whoever_follows_is_told_when_their_key_is_revoked(roost: Roost) -
 async def test_what_is_no_key_is_refused(roost: Roost, credential: str) -> None:
     with pytest.raises(Unauthenticated):
         await roost.keys.identify(credential)
+
+
+async def test_a_key_revoked_while_it_is_looked_up_is_not_remembered(roost: Roost) -> None:
+    for number in range(20):
+        key, secret = await roost.keys.create(TEAM, f"k{number}")
+        async with anyio.create_task_group() as group:
+            group.start_soon(roost.keys.revoke, TEAM, key.id)
+            for _ in range(number % 7):
+                await anyio.lowlevel.checkpoint()
+            with suppress(Unauthenticated):
+                await roost.keys.identify(secret)
+            with suppress(Unauthenticated):
+                await roost.keys.get(key.id)
+        with pytest.raises(Unauthenticated):
+            await roost.keys.identify(secret)
+        with pytest.raises(Unauthenticated):
+            await roost.keys.get(key.id)
 
 
 async def test_a_key_made_by_somebody_else_works_at_once(roost: Roost) -> None:

@@ -61,13 +61,14 @@ class Drivers:
         self._began_at: float | None = None  # when it was first looked who is lost: of who watched before nothing is known
 
     async def look(self, token: str) -> Seat:
-        """Raises Unauthenticated, Gone."""
+        """Raises Unauthenticated, Gone. Strangers ask too: it costs no write transaction."""
         async with self._store.reading() as reader:
             return await find_seat(reader, token, self._clock.now())
 
     async def take(self, token: str, *, force: bool = False) -> Driver:
         """The link's holder drives, and programs inside know. Asked again it changes nothing. Raises Unauthenticated, Gone,
         Forbidden for a link to watch by, and Conflict when another person drives, unless forced."""
+        await self.look(token)
         now = self._clock.now()
         async with self._store.transaction() as transaction:
             seat = await find_seat(transaction, token, now)
@@ -91,6 +92,7 @@ class Drivers:
 
     async def give(self, token: str) -> None:
         """The link's holder drives no longer. May be called twice. Raises Unauthenticated, Gone."""
+        await self.look(token)
         now = self._clock.now()
         async with self._store.transaction() as transaction:
             seat = await find_seat(transaction, token, now)
@@ -144,16 +146,16 @@ async def leave(transaction: Transaction, record: Sandbox, why: Why, now: float)
     return await transaction.put(replace(record, driver=None), expect_revision=record.revision)
 
 
-async def find_seat(transaction: Reader, token: str, now: float) -> Seat:
+async def find_seat(reader: Reader, token: str, now: float) -> Seat:
     """By digest: how long that takes says nothing about a token. A link to a port seats nobody. Raises Unauthenticated, Gone."""
     digest = link_digest(token[:LONGEST_TOKEN])
-    found = await transaction.find(Link, Query(equal={"digest": digest}, limit=1))
+    found = await reader.find(Link, Query(equal={"digest": digest}, limit=1))
     if not found or found[0].port is not None:
         raise Unauthenticated("link_unknown", "This link leads nowhere: it was revoked, or never was. Ask for a new one.")
     link = found[0]
     if link.is_over(now):
         raise Gone("link_expired", "This link has expired. Ask for a new one.", link=link.id, sandbox=link.sandbox)
-    record = await transaction.get(Sandbox, link.sandbox)
+    record = await reader.get(Sandbox, link.sandbox)
     if record is None or record.state not in LIVING:
         raise SandboxDead(link.sandbox, record.reason if record else None)
     return Seat(record, link)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -14,6 +15,9 @@ from roost.domain import ids
 from roost.domain.errors import Invalid, NotFound, Unauthenticated
 from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey, Principal, key_digest
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MOST_CACHED = 1024
 LONGEST_CREDENTIAL = 512
@@ -29,6 +33,7 @@ class Keys:
         self._random = random
         self._known: OrderedDict[str, Principal] = OrderedDict()
         self._by_id: OrderedDict[KeyId, ApiKey] = OrderedDict()
+        self._revoked = 0  # how often keys were revoked: what was read before the last time is not remembered
         self._revoking = anyio.Event()  # the next revocation, whosever it is
 
     async def ensure_first(self, keep: Callable[[str], None]) -> None:
@@ -57,13 +62,13 @@ class Keys:
         """Raises Unauthenticated for one that is revoked, or never was."""
         if known := self._by_id.get(id):
             return known
-        async with self._store.transaction() as transaction:  # not only reading: see below
-            key = await transaction.get(ApiKey, id)
-            if key is None:
-                raise Unauthenticated("key_revoked", "The API key behind this session is revoked. Sign in with another.")
-            self._by_id[id] = key  # inside the transaction, as in `identify`
-        while len(self._by_id) > MOST_CACHED:
-            self._by_id.popitem(last=False)
+        before = self._revoked
+        async with self._store.reading() as reader:
+            key = await reader.get(ApiKey, id)
+        if key is None:
+            raise Unauthenticated("key_revoked", "The API key behind this session is revoked. Sign in with another.")
+        if before == self._revoked:
+            _remember(self._by_id, id, key)
         return key
 
     async def stand_for(self, id: KeyId) -> Principal:
@@ -83,10 +88,7 @@ class Keys:
         """For the feed of changes: a key that is gone, whoever revoked it, opens nothing from now on."""
         for change in changes:
             if change.kind is ApiKey and change.record is None:
-                self._by_id.pop(KeyId(change.id), None)
-                self._known = OrderedDict((digest, who) for digest, who in self._known.items() if who.key != change.id)
-                self._revoking.set()
-                self._revoking = anyio.Event()
+                self._forget(KeyId(change.id))
 
     async def wait_until_revoked(self, id: KeyId) -> None:
         """For what goes on for as long as somebody listens: it has to end with the key that began it."""
@@ -103,20 +105,28 @@ class Keys:
         digest = key_digest(credential[:LONGEST_CREDENTIAL])
         if principal := self._known.get(digest):
             return principal
-        async with self._store.transaction() as transaction:
-            found = await transaction.find(ApiKey, Query(equal={"digest": digest}, limit=1))
-            if found:
-                # Inside the transaction: a revocation that follows finds it here to remove.
-                self._known[digest] = Principal(found[0].team, found[0].id)
-        while len(self._known) > MOST_CACHED:
-            self._known.popitem(last=False)
+        before = self._revoked
+        async with self._store.reading() as reader:  # strangers ask too: they must not keep writers waiting
+            found = await reader.find(ApiKey, Query(equal={"digest": digest}, limit=1))
         if not found:
             raise Unauthenticated(
                 "key_unknown",
                 "The API key is not one of this server's. The first one is in the file `key` of its home directory;"
                 " `roost env` prints it.",
             )
-        return Principal(found[0].team, found[0].id)
+        principal = Principal(found[0].team, found[0].id)
+        if before == self._revoked:
+            _remember(self._known, digest, principal)
+        return principal
+
+    def _forget(self, id: KeyId) -> None:
+        """Whoever read it before this does not remember it any more."""
+        self._revoked += 1
+        self._by_id.pop(id, None)
+        for digest in [digest for digest, principal in self._known.items() if principal.key == id]:
+            del self._known[digest]
+        self._revoking.set()
+        self._revoking = anyio.Event()
 
     def _new(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
         secret = ids.new_api_key(self._random)
@@ -129,3 +139,9 @@ class Keys:
             created_at=self._clock.now(),
         )
         return key, secret
+
+
+def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:
+    known[key] = value
+    while len(known) > MOST_CACHED:
+        known.popitem(last=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
+import anyio
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -201,3 +202,16 @@ async def test_no_body_at_all_breaks_the_server(http: httpx.AsyncClient, path: s
         f"/v1/sandboxes{path}", content=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
     )
     assert answer.status_code < 500, answer.text
+
+
+async def test_strangers_wait_for_no_writer_and_keep_none_waiting(http: httpx.AsyncClient, house: House) -> None:
+    """Whoever guesses keys or links must not take turns with those who write."""
+    unknown = {"Authorization": "Bearer e2b_" + "0" * 40}
+    with anyio.fail_after(60):
+        async with house.store.transaction():
+            for path in ("/v1/sandboxes", "/sandboxes", "/v1/node"):
+                assert (await http.get(path, headers=unknown)).status_code == 401
+            assert (await http.get("/v1/driver", params={"token": "0" * 64})).status_code == 401
+            for verb in ("take", "give"):
+                assert (await http.post(f"/v1/driver/{verb}", json={"token": "0" * 64})).status_code == 401
+            assert (await http.get("/v1/sandboxes")).status_code == 200
