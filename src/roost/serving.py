@@ -11,7 +11,7 @@ import os
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -201,8 +201,14 @@ def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
 
 async def _first_key(keys: Keys, file: Path) -> str:
     """The key for the people at this machine. Only root reads its file."""
-    await keys.ensure_first(keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
+    await keys.ensure_operator(_kept_key(file), keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
     return _read_key(file)
+
+
+def _kept_key(file: Path) -> str | None:
+    with suppress(FileNotFoundError):
+        return file.read_text().strip()
+    return None
 
 
 def _read_key(file: Path) -> str:

@@ -1,28 +1,31 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from roost.contracts.store import EventQuery
-from roost.domain.errors import Invalid, NotFound, Unauthenticated
+from roost.domain import access
+from roost.domain.access import Role, Scope
+from roost.domain.errors import Conflict, Forbidden, Invalid, NotFound, SandboxNotFound, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey
-from tests.flows.world import PATIENCE_S, TEAM, Ground, Roost
+from tests.flows.world import ME, OPERATOR, PATIENCE_S, STRANGER, TEAM, Ground, Roost
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_the_first_key_is_made_once_and_shown_once(roost: Roost) -> None:
     kept: list[str] = []
-    await roost.keys.ensure_first(kept.append)
-    await roost.keys.ensure_first(kept.append)
+    await roost.keys.ensure_operator(None, kept.append)
+    await roost.keys.ensure_operator(None, kept.append)
     [secret] = kept
     assert (await roost.keys.identify(secret)).team == DEFAULT_TEAM
-    [key] = await roost.keys.list(TEAM)
+    [key] = await roost.keys.list(ME)
     assert secret not in repr(key) and key.hint == secret[-4:]
 
 
@@ -33,33 +36,78 @@ async def test_a_first_key_that_could_not_be_kept_is_none(roost: Roost) -> None:
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        await roost.keys.ensure_first(fail)
+        await roost.keys.ensure_operator(None, fail)
     kept: list[str] = []
-    await roost.keys.ensure_first(kept.append)
+    await roost.keys.ensure_operator(None, kept.append)
     assert (await roost.keys.identify(kept[0])).team == DEFAULT_TEAM
 
 
+async def test_the_key_that_was_kept_becomes_the_operators(roost: Roost) -> None:
+    """In a home of a Roost that knew no scopes: the home's own key operates, others reach as far as before."""
+    _, other = await roost.keys.create(ME, "older")
+    _, own = await roost.keys.create(ME, "first")
+    kept: list[str] = []
+    await roost.keys.ensure_operator(own, kept.append)
+    await roost.keys.ensure_operator(other, kept.append)
+    assert not kept
+    assert [str((await roost.keys.identify(secret)).scope) for secret in (own, other)] == ["operator", "full"]
+
+
+async def test_a_home_whose_own_key_was_revoked_gets_another(roost: Roost) -> None:
+    _, secret = await roost.keys.create(ME, "somebody's")
+    kept: list[str] = []
+    await roost.keys.ensure_operator("e2b_revoked", kept.append)
+    assert str((await roost.keys.identify(kept[0])).scope) == "operator"
+    assert str((await roost.keys.identify(secret)).scope) == "full"
+
+
+async def test_nobody_gives_or_takes_more_than_they_have(roost: Roost) -> None:
+    boss, _ = await roost.keys.create(OPERATOR, "boss", access.OPERATOR)
+    with pytest.raises(Forbidden):
+        await roost.keys.create(ME, "more", access.OPERATOR)
+    with pytest.raises(Forbidden):
+        await roost.keys.revoke(ME, boss.id)
+    sandbox = await roost.sandbox()
+    for scope in (access.READ_ONLY, Scope(Role.SANDBOX, sandbox.id)):
+        key, secret = await roost.keys.create(ME, "less", scope)
+        less = await roost.keys.identify(secret)
+        assert less.scope == scope
+        for work in (roost.keys.create(less, "mine"), roost.keys.list(less), roost.keys.revoke(less, key.id)):
+            with pytest.raises(Forbidden):
+                await work
+    with pytest.raises(SandboxNotFound):
+        await roost.keys.create(STRANGER, "theirs", Scope(Role.SANDBOX, sandbox.id))
+
+
+async def test_the_last_key_of_an_operator_stays(roost: Roost) -> None:
+    one, _ = await roost.keys.create(OPERATOR, "one", access.OPERATOR)
+    two, _ = await roost.keys.create(OPERATOR, "two", access.OPERATOR)
+    await roost.keys.revoke(OPERATOR, one.id)
+    with pytest.raises(Conflict, match="last key of an operator"):
+        await roost.keys.revoke(OPERATOR, two.id)
+
+
 async def test_a_revoked_key_opens_nothing_from_then_on(roost: Roost) -> None:
-    key, secret = await roost.keys.create(TEAM, "ci")
+    key, secret = await roost.keys.create(ME, "ci")
     principal = await roost.keys.identify(secret)
     assert (principal.team, principal.key) == (TEAM, key.id)
     await roost.keys.identify(secret)
     with pytest.raises(NotFound):
-        await roost.keys.revoke(TeamId("others"), key.id)
-    await roost.keys.revoke(TEAM, key.id)
+        await roost.keys.revoke(STRANGER, key.id)
+    await roost.keys.revoke(ME, key.id)
     with pytest.raises(Unauthenticated):
         await roost.keys.identify(secret)
     with pytest.raises(NotFound):
-        await roost.keys.revoke(TEAM, key.id)
+        await roost.keys.revoke(ME, key.id)
 
 
 async def test_whoever_follows_is_told_when_their_key_is_revoked(roost: Roost) -> None:
-    key, _ = await roost.keys.create(TEAM, "anna")
-    other, _ = await roost.keys.create(TEAM, "bob")
+    key, _ = await roost.keys.create(ME, "anna")
+    other, _ = await roost.keys.create(ME, "bob")
     ended: list[str] = []
 
     async def follow(id: KeyId, name: str) -> None:
-        await roost.keys.wait_until_revoked(id)
+        await roost.keys.wait_until_revoked(replace(ME, key=id))
         ended.append(name)
 
     async def somebody_ended() -> bool:
@@ -70,13 +118,13 @@ async def test_whoever_follows_is_told_when_their_key_is_revoked(roost: Roost) -
             tasks.start_soon(follow, key.id, "anna")
             tasks.start_soon(follow, other.id, "bob")
             await anyio.wait_all_tasks_blocked()
-            await roost.keys.revoke(TEAM, other.id)
+            await roost.keys.revoke(ME, other.id)
             await roost.ground.until(somebody_ended)
             await roost.quiet()
             assert ended == ["bob"]
-            await roost.keys.revoke(TEAM, key.id)
+            await roost.keys.revoke(ME, key.id)
         assert ended == ["bob", "anna"]
-        await roost.keys.wait_until_revoked(key.id)  # One that is gone already is not waited for.
+        await roost.keys.wait_until_revoked(replace(ME, key=key.id))  # One that is gone already is not waited for.
 
 
 @pytest.mark.parametrize("credential", ["", "e2b_" + "0" * 40, "x" * 10_000, "ключ"])
@@ -87,9 +135,9 @@ async def test_what_is_no_key_is_refused(roost: Roost, credential: str) -> None:
 
 async def test_a_key_revoked_while_it_is_looked_up_is_not_remembered(roost: Roost) -> None:
     for number in range(20):
-        key, secret = await roost.keys.create(TEAM, f"k{number}")
+        key, secret = await roost.keys.create(ME, f"k{number}")
         async with anyio.create_task_group() as group:
-            group.start_soon(roost.keys.revoke, TEAM, key.id)
+            group.start_soon(roost.keys.revoke, ME, key.id)
             for _ in range(number % 7):
                 await anyio.lowlevel.checkpoint()
             with suppress(Unauthenticated):
@@ -103,7 +151,7 @@ async def test_a_key_revoked_while_it_is_looked_up_is_not_remembered(roost: Roos
 
 
 async def test_a_key_made_by_somebody_else_works_at_once(roost: Roost) -> None:
-    key, secret = await roost.keys.create(TEAM, "a")
+    key, secret = await roost.keys.create(ME, "a")
     async with roost.ground.store.transaction() as transaction:
         await transaction.delete(ApiKey, key.id)
     with pytest.raises(Unauthenticated):
@@ -112,7 +160,7 @@ async def test_a_key_made_by_somebody_else_works_at_once(roost: Roost) -> None:
         await transaction.put(key, expect_revision=None)
     assert (await roost.keys.identify(secret)).key == key.id
     with pytest.raises(Invalid):
-        await roost.keys.create(TEAM, "")
+        await roost.keys.create(ME, "")
 
 
 async def _append(roost: Roost, count: int, team: TeamId = TEAM) -> None:

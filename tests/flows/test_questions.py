@@ -9,13 +9,12 @@ import anyio
 import pytest
 
 from roost.control.questions import KEPT_S, AskQuestion
+from roost.domain.access import Principal
 from roost.domain.errors import Exhausted, Invalid, QuestionClosed, QuestionNotFound, SandboxDead
 from roost.domain.events import EventKind
-from roost.domain.ids import TeamId
 from roost.domain.lifecycle import State
 from roost.domain.question import Picture, Question, QuestionKind, QuestionState
-from roost.domain.team import Principal
-from tests.flows.world import PATIENCE_S, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, PATIENCE_S, STRANGER, TEAM, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +22,8 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and the rest").decode()
 
 
 async def person(roost: Roost) -> Principal:
-    key, _ = await roost.keys.create(TEAM, "anna")
-    return Principal(TEAM, key.id)
+    _, secret = await roost.keys.create(ME, "anna")
+    return await roost.keys.identify(secret)
 
 
 async def ask(roost: Roost, sandbox: str, text: str = "Which one?", **request: object) -> Question:
@@ -167,12 +166,11 @@ async def test_a_picture_comes_with_the_question_and_goes_with_it(roost: Roost, 
 
 async def test_other_teams_know_nothing_of_it(roost: Roost) -> None:
     question = await ask(roost, (await roost.sandbox()).id)
-    strangers = TeamId("strangers")
-    key, _ = await roost.keys.create(strangers, "eve")
+    strangers = STRANGER.team
     with pytest.raises(QuestionNotFound):
         await roost.questions.get(strangers, question.id)
     with pytest.raises(QuestionNotFound):
-        await roost.questions.answer(Principal(strangers, key.id), question.id, choice=None, text="ha")
+        await roost.questions.answer(STRANGER, question.id, choice=None, text="ha")
     with pytest.raises(QuestionNotFound):
         await roost.questions.withdraw(strangers, question.id)
     assert not (await roost.questions.list(strangers)).items

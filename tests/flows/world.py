@@ -20,12 +20,14 @@ from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query
 from roost.control.compose import Control, Dependencies, compose
 from roost.control.sandboxes import CreateSandbox
+from roost.domain import access
+from roost.domain.access import FULL, Principal
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import KeyId, LinkId, SandboxId
+from roost.domain.ids import KeyId, LinkId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Snapshot
-from roost.domain.team import DEFAULT_TEAM, Principal
+from roost.domain.team import DEFAULT_TEAM
 from roost.domain.template import Command, Recipe
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
@@ -35,7 +37,9 @@ from roost.testing.node import FakeCluster, FakeGuest, FakeNode, FakeSnapshots
 from roost.testing.store import MemoryStore
 
 TEAM = DEFAULT_TEAM
-ME = Principal(TEAM, KeyId("kme"))
+ME = Principal(TEAM, FULL, KeyId("kme"), "me")
+OPERATOR = Principal(TEAM, access.OPERATOR, KeyId("kop"), "operator")
+STRANGER = Principal(TeamId("strangers"), access.OPERATOR, KeyId("keve"), "eve")
 BASE = Recipe(
     name="base",
     digest="d1",

@@ -91,8 +91,8 @@ def _sleep_all(running: Running, settings: Settings) -> tuple[str, ...]:
     with Roost(running.url, settings.key_file.read_text().strip()) as roost:
         with waiting("Letting every sandbox sleep"):
             slept = roost.run(calls.sleep_all())
-        for record in slept["sandboxes"]:
-            note(f"{record['id']} sleeps")
+        for sandbox in slept["sandboxes"]:
+            note(f"{sandbox} sleeps")
         failures = slept["errors"]
     for failure in failures:
         note(f"roost: {failure['message']}")
@@ -101,4 +101,4 @@ def _sleep_all(running: Running, settings: Settings) -> tuple[str, ...]:
             "not_all_asleep",
             f"{len(failures)} sandboxes could not be put to sleep, so the server goes on. Kill them, or use `roost down`.",
         )
-    return tuple(record["id"] for record in slept["sandboxes"])
+    return tuple(slept["sandboxes"])

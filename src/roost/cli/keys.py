@@ -31,15 +31,21 @@ def ls(as_json: AsJson = False) -> None:
     if as_json:
         say_json(records)
     else:
-        rows = ((record["id"], record["name"], f"…{record['hint']}", record["created_at"]) for record in records)
-        say_table(("ID", "NAME", "ENDS IN", "MADE"), rows)
+        rows = ((record["id"], record["name"], record["scope"], f"…{record['hint']}", record["created_at"]) for record in records)
+        say_table(("ID", "NAME", "SCOPE", "ENDS IN", "MADE"), rows)
 
 
 @keys.command()
-def create(name: Annotated[str, typer.Argument(help="What it is for.")], as_json: AsJson = False) -> None:
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        str, typer.Option("--scope", "-s", help="How far it reaches: operator, full, read-only, or sandbox:ID for one sandbox.")
+    ] = "full",
+    as_json: AsJson = False,
+) -> None:
     """Make an API key and print its secret, this once."""
     with connect() as roost:
-        record = roost.run(calls.create_key(name))
+        record = roost.run(calls.create_key(name, scope))
     if as_json:
         say_json(record)
     else:

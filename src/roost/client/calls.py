@@ -208,8 +208,9 @@ def list_keys() -> Call[dict[str, Any]]:
     return Call("GET", "/v1/keys", _raw, repeatable=True)
 
 
-def create_key(name: str) -> Call[dict[str, Any]]:
-    return Call("POST", "/v1/keys", _raw, body={"name": name})
+def create_key(name: str, scope: str = "full") -> Call[dict[str, Any]]:
+    """Scopes: operator, full, read-only, sandbox:<id>."""
+    return Call("POST", "/v1/keys", _raw, body={"name": name, "scope": scope})
 
 
 def revoke_key(id: str) -> Call[None]:
@@ -229,5 +230,5 @@ def node() -> Call[dict[str, Any]]:
 
 
 def sleep_all() -> Call[dict[str, Any]]:
-    """Pauses every running sandbox; the answer comes when the last one sleeps."""
+    """Pauses every running sandbox of every team, for an operator; the answer comes when the last one sleeps."""
     return Call("POST", "/v1/node/sleep-all", _raw, body={}, timeout_s=10 * MOVE_S, repeatable=True)

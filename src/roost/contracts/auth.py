@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from roost.domain.team import Principal
+from roost.domain.access import Principal
 
 
 class Authenticator(Protocol):

@@ -129,7 +129,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
     links = Links(store=store, clock=clock, random=random, routes=routes)
     drivers = Drivers(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
     keys = Keys(store=store, clock=clock, random=random)
-    questions = Questions(store=store, feed=feed, flights=flights, keys=keys, clock=clock, random=random)
+    questions = Questions(store=store, feed=feed, flights=flights, clock=clock, random=random)
     repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, templates=templates)
     collector = Collector(
         store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Change, Query, Store
+from roost.contracts.store import Change, Query, Store, Transaction
+from roost.control.references import find_sandbox
 from roost.domain import ids
-from roost.domain.errors import Invalid, NotFound, Unauthenticated
+from roost.domain.access import FULL, OPERATOR, Access, Principal, Role, Scope, Thing, Verb, Via, allow, forbidden
+from roost.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
 from roost.domain.ids import KeyId, TeamId
-from roost.domain.team import DEFAULT_TEAM, ApiKey, Principal, key_digest
+from roost.domain.team import DEFAULT_TEAM, ApiKey, key_digest
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,27 +39,39 @@ class Keys:
         self._revoked = 0  # how often keys were revoked: what was read before the last time is not remembered
         self._revoking = anyio.Event()  # the next revocation, whosever it is
 
-    async def ensure_first(self, keep: Callable[[str], None]) -> None:
-        """Makes a key if there is none at all. Its secret goes to `keep` alone, and before the key counts: one that nobody knows
-        would lock everybody out."""
+    async def ensure_operator(self, own: str | None, keep: Callable[[str], None]) -> None:
+        """There is a key for whoever runs the machine. `own` is the secret that was kept for them: its key becomes the operator's
+        if there is none yet. Without such a key one is made; its secret goes to `keep` alone, and before the key counts: one that
+        nobody knows would lock everybody out."""
         async with self._store.transaction() as transaction:
-            if await transaction.find(ApiKey, Query(limit=1)):
+            keys = await transaction.find(ApiKey, Query())
+            if any(key.scope.role is Role.OPERATOR for key in keys):
                 return
-            key, secret = self._new(DEFAULT_TEAM, "first")
+            digest = key_digest(own) if own is not None else None
+            for key in keys:
+                if key.digest == digest:
+                    await transaction.put(replace(key, scope=OPERATOR), expect_revision=key.revision)
+                    return
+            key, secret = self._new(DEFAULT_TEAM, "first", OPERATOR)
             await anyio.to_thread.run_sync(keep, secret)
             await transaction.put(key, expect_revision=None)
 
-    async def create(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
-        """A new key and its secret, shown this once."""
+    async def create(self, principal: Principal, name: str, scope: Scope = FULL) -> tuple[ApiKey, str]:
+        """A new key and its secret, shown this once. Raises Invalid, Forbidden, SandboxNotFound."""
         if not 0 < len(name) <= 100:
             raise Invalid("key_name_invalid", "A key's name has 1 to 100 characters.", name=name[:100])
-        key, secret = self._new(team, name)
+        _check(principal, scope)
+        key, secret = self._new(principal.team, name, scope)
         async with self._store.transaction() as transaction:
+            if scope.sandbox is not None:
+                await find_sandbox(transaction, principal.team, scope.sandbox)
             return await transaction.put(key, expect_revision=None), secret
 
-    async def list(self, team: TeamId) -> tuple[ApiKey, ...]:
+    async def list(self, principal: Principal) -> tuple[ApiKey, ...]:
+        """Raises Forbidden."""
+        _check(principal)
         async with self._store.reading() as reader:
-            return tuple(await reader.find(ApiKey, Query(equal={"team": team})))
+            return tuple(await reader.find(ApiKey, Query(equal={"team": principal.team})))
 
     async def get(self, id: KeyId) -> ApiKey:
         """Raises Unauthenticated for one that is revoked, or never was."""
@@ -73,15 +88,18 @@ class Keys:
 
     async def stand_for(self, id: KeyId) -> Principal:
         """The principal of a key that was shown before. Raises Unauthenticated when it is revoked."""
-        key = await self.get(id)
-        return Principal(key.team, key.id)
+        return _principal(await self.get(id), Via.SESSION)
 
-    async def revoke(self, team: TeamId, id: str) -> None:
-        """From now on it opens nothing. Raises NotFound."""
+    async def revoke(self, principal: Principal, id: str) -> None:
+        """From now on it opens nothing. Raises NotFound, Forbidden, Conflict for the last key of an operator."""
+        _check(principal)
         async with self._store.transaction() as transaction:
             key = await transaction.get(ApiKey, id)
-            if key is None or key.team != team:
+            if key is None or key.team != principal.team:
                 raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
+            _check(principal, key.scope)
+            if key.scope.role is Role.OPERATOR:
+                await _check_not_last(transaction, key)
             await transaction.delete(ApiKey, id)
 
     def hear(self, changes: Sequence[Change]) -> None:
@@ -90,15 +108,16 @@ class Keys:
             if change.kind is ApiKey and change.record is None:
                 self._forget(KeyId(change.id))
 
-    async def wait_until_revoked(self, id: KeyId) -> None:
+    async def wait_until_revoked(self, principal: Principal) -> None:
         """For what goes on for as long as somebody listens: it has to end with the key that began it."""
-        while True:
+        while principal.key is not None:
             next_one = self._revoking  # before looking, so that none is missed
             try:
-                await self.get(id)
+                await self.get(principal.key)
             except Unauthenticated:
                 return
             await next_one.wait()
+        await anyio.sleep_forever()
 
     async def identify(self, credential: str) -> Principal:
         """Looks keys up by digest: how long that takes says nothing about a secret."""
@@ -114,7 +133,7 @@ class Keys:
                 "The API key is not one of this server's. The first one is in the file `key` of its home directory;"
                 " `roost env` prints it.",
             )
-        principal = Principal(found[0].team, found[0].id)
+        principal = _principal(found[0], Via.KEY)
         if before == self._revoked:
             _remember(self._known, digest, principal)
         return principal
@@ -128,7 +147,7 @@ class Keys:
         self._revoking.set()
         self._revoking = anyio.Event()
 
-    def _new(self, team: TeamId, name: str) -> tuple[ApiKey, str]:
+    def _new(self, team: TeamId, name: str, scope: Scope) -> tuple[ApiKey, str]:
         secret = ids.new_api_key(self._random)
         key = ApiKey(
             id=ids.new_key_id(self._random),
@@ -137,8 +156,30 @@ class Keys:
             digest=key_digest(secret),
             hint=secret[-4:],
             created_at=self._clock.now(),
+            scope=scope,
         )
         return key, secret
+
+
+def _principal(key: ApiKey, via: Via) -> Principal:
+    return Principal(key.team, key.scope, key.id, key.name, via)
+
+
+def _check(principal: Principal, scope: Scope | None = None) -> None:
+    """Whether keys, or one of this scope, are theirs to give and take. Raises Forbidden."""
+    if allow(principal, Verb.GRANT, Thing(principal.team, scope=scope)) is not Access.ALLOWED:
+        raise forbidden(principal, Verb.OPERATE if scope == OPERATOR else Verb.GRANT)
+
+
+async def _check_not_last(transaction: Transaction, key: ApiKey) -> None:
+    others = [each for each in await transaction.find(ApiKey, Query()) if each.id != key.id]
+    if not any(each.scope.role is Role.OPERATOR for each in others):
+        raise Conflict(
+            "last_operator_key",
+            f"{key.name!r} is the last key of an operator: without it nobody could run this machine's Roost."
+            " Make another first: `roost keys create NAME --scope operator`.",
+            key=key.id,
+        )
 
 
 def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:

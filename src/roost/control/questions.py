@@ -18,18 +18,17 @@ from roost.contracts.store import EventQuery, Query, Reader, Store, Transaction
 from roost.control.deadline import run_until
 from roost.control.feed import Feed
 from roost.control.flights import Flights
-from roost.control.keys import Keys
 from roost.control.moves import Intent
 from roost.control.pages import Page, read_page
 from roost.control.references import find_sandbox
 from roost.domain import ids
+from roost.domain.access import Principal
 from roost.domain.errors import Exhausted, Invalid, QuestionClosed, QuestionNotFound, SandboxDead
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId, is_id
 from roost.domain.lifecycle import LIVING, Action
 from roost.domain.question import APPROVAL, Answer, Picture, Question, QuestionKind, QuestionState, picture_type
 from roost.domain.sandbox import Sandbox
-from roost.domain.team import Principal
 from roost.telemetry.log import get_logger
 
 LONGEST_TEXT = 4000
@@ -58,11 +57,10 @@ class AskQuestion:
 
 
 class Questions:
-    def __init__(self, *, store: Store, feed: Feed, flights: Flights, keys: Keys, clock: Clock, random: ids.Random) -> None:
+    def __init__(self, *, store: Store, feed: Feed, flights: Flights, clock: Clock, random: ids.Random) -> None:
         self._store = store
         self._feed = feed
         self._flights = flights
-        self._keys = keys
         self._clock = clock
         self._random = random
 
@@ -145,7 +143,7 @@ class Questions:
 
     async def answer(self, principal: Principal, id: str, *, choice: str | None, text: str | None) -> Question:
         """Answered; its sandbox wakes if it sleeps, behind this. Raises QuestionNotFound, QuestionClosed, Invalid."""
-        by = (await self._keys.get(principal.key)).name
+        by = principal.name
         async with self._store.transaction() as transaction:
             question = await _find(transaction, principal.team, id)
             _check_answer(question, choice, text)

@@ -32,6 +32,7 @@ from roost.control.pulses import Pulses
 from roost.control.references import Source, find_sandbox, find_source
 from roost.control.trash import Trash
 from roost.domain import ids
+from roost.domain.access import Principal
 from roost.domain.activity import Activity, explain
 from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import (
@@ -48,7 +49,6 @@ from roost.domain.ids import NodeId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
 from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SizeChange, SleepPolicy
-from roost.domain.team import Principal
 
 LONGEST_KEY = 256
 MOST_SAMPLES = 20_000

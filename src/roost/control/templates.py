@@ -101,10 +101,10 @@ class Templates:
             found = await reader.find(Template, Query())
         return tuple(sorted((each for each in found if each.team in (None, team)), key=lambda template: template.name))
 
-    async def usage(self) -> TemplateUsage:
-        """How much each template is used, and how large it is."""
+    async def usage(self, team: TeamId) -> TemplateUsage:
+        """How much the team uses each template, and how large it is."""
         async with self._store.reading() as reader:
-            living = await reader.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
+            living = await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
             entries = await reader.find(Snapshot, Query(equal={"purpose": Purpose.TEMPLATE}))
         return TemplateUsage(
             sandboxes=Counter(record.template for record in living),

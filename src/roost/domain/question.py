@@ -29,7 +29,7 @@ class Answer:
     choice: str | None
     text: str | None
     by: str  # the name of the key that answered
-    key: KeyId
+    key: KeyId | None  # None: somebody who came without one
     at: float
 
 

@@ -1,10 +1,11 @@
-"""Who may: teams, their keys, and the principal that a credential stands for."""
+"""Teams and their API keys."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
 
+from roost.domain.access import FULL, Scope
 from roost.domain.ids import KeyId, TeamId
 
 DEFAULT_TEAM = TeamId("default")
@@ -18,13 +19,8 @@ class ApiKey:
     digest: str  # sha256 of the secret; the secret itself is shown once and kept nowhere
     hint: str  # its last four characters, for people
     created_at: float
+    scope: Scope = FULL  # what keys were before there were scopes
     revision: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    team: TeamId
-    key: KeyId
 
 
 def key_digest(secret: str) -> str:

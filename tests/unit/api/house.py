@@ -65,7 +65,7 @@ async def open_house(
     services = Services.of(control, about, sessions)
     await add_template(store, node, clock, chance, "base")
     made: list[str] = []
-    await control.keys.ensure_first(made.append)
+    await control.keys.ensure_operator(None, made.append)
     [key] = made
     async with anyio.create_task_group() as group:
         await group.start(control.flights.run)

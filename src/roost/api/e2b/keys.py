@@ -14,17 +14,17 @@ router = APIRouter(prefix="/api-keys", tags=["keys"], route_class=KeyedRoute)
 
 @router.get("", operation_id="listApiKeys")
 async def list_(caller: Caller, use: Use) -> JSONResponse:
-    return JSONResponse([rendering.key(record) for record in await use.keys.list(caller.team)])
+    return JSONResponse([rendering.key(record) for record in await use.keys.list(caller)])
 
 
 @router.post("", status_code=201, operation_id="createApiKey")
 async def create(caller: KeyHolder, use: Use, body: models.KeyBody) -> JSONResponse:
     """The key is in this answer and nowhere else."""
-    record, secret = await use.keys.create(caller.team, body.name)
+    record, secret = await use.keys.create(caller, body.name)
     return JSONResponse(rendering.key(record, secret), 201)
 
 
 @router.delete("/{ref}", status_code=204, operation_id="deleteApiKey")
 async def revoke(caller: Caller, use: Use, ref: Ref) -> Response:
-    await use.keys.revoke(caller.team, ref)
+    await use.keys.revoke(caller, ref)
     return Response(status_code=204)

@@ -63,7 +63,7 @@ async def follow(
     happening = use.feed.follow(caller.team, wanted)
     return EventStreamResponse(
         ((happened.sequence, happened.kind, rendering.event(happened).model_dump_json()) async for happened in happening),
-        until=partial(use.keys.wait_until_revoked, caller.key),
+        until=partial(use.keys.wait_until_revoked, caller),
     )
 
 

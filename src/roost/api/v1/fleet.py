@@ -83,7 +83,7 @@ async def live(
     after = query.after if last_event_id is None else sequence_of(last_event_id)
     wanted = EventQuery(after=await use.feed.newest() if after is None else after)
     happening, changing = use.feed.follow(caller.team, wanted), use.fleet.follow(caller.team, after)
-    return stream(happening, changing, use.about, until=partial(use.keys.wait_until_revoked, caller.key))
+    return stream(happening, changing, use.about, until=partial(use.keys.wait_until_revoked, caller))
 
 
 def stream(

@@ -290,7 +290,7 @@ class TemplateModel(Given):
     description: str
     has_desktop: Annotated[bool, Field(description="Its sandboxes have a screen.")]
     packages: Annotated[list[str], Field(description="What is installed, beside what those need.")]
-    sandboxes: Annotated[int, Field(description="Living ones that were made from it, of all teams.")]
+    sandboxes: Annotated[int, Field(description="Living ones of the team that were made from it.")]
     memory_bytes: Annotated[int, Field(description="Of its snapshot, which every sandbox starts from.")]
     snapshot: str
     size: SizeModel
@@ -328,12 +328,20 @@ class EventList(Given):
 
 class KeyBody(Taken):
     name: Annotated[Text, Field(description="What it is for.")]
+    scope: Annotated[
+        Text,
+        Field(
+            description="`operator`: all, and the machine. `full`: all sandboxes of the team. `read-only`: sees them, changes"
+            " nothing. `sandbox:<id>`: that one."
+        ),
+    ] = "full"
 
 
 class KeyModel(Given):
     id: str
     name: str
     hint: Annotated[str, Field(description="The last characters of the secret.")]
+    scope: Annotated[str, Field(examples=["full"], description="How far it reaches.")]
     created_at: Timestamp
 
 
@@ -346,9 +354,9 @@ class KeyList(Given):
 
 
 class SleepAllAnswer(Given):
-    """Who sleeps now, and who could not be put to sleep."""
+    """Who sleeps now, by id, and who could not be put to sleep."""
 
-    sandboxes: list[SandboxModel]
+    sandboxes: list[str]
     errors: list[ErrorDetail]
 
 
@@ -361,5 +369,5 @@ class VersionModel(Given):
     engine: str
     agent: str
     domain: str
-    home: str
-    pid: int
+    home: Annotated[str | None, Field(description="On its machine; null for whoever does not operate it.")]
+    pid: Annotated[int | None, Field(description="As `home`.")]

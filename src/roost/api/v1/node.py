@@ -13,6 +13,7 @@ from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.v1 import models, rendering
 from roost.api.v1.models import Given
 from roost.api.v1.responses import errors
+from roost.domain.access import MACHINE, Access, Verb, allow
 from roost.domain.health import examine
 from roost.domain.ids import SnapshotId
 from roost.domain.node import NodeReport
@@ -64,15 +65,16 @@ async def health() -> models.HealthModel:
 
 
 @router.get("/version", operation_id="getVersion", summary="What serves", responses=errors())
-async def version(use: Use) -> models.VersionModel:
+async def version(caller: Caller, use: Use) -> models.VersionModel:
     about = use.about
+    operates = allow(caller, Verb.OPERATE, MACHINE) is Access.ALLOWED
     return models.VersionModel(
         version=about.version,
         engine=about.engine,
         agent=about.agent,
         domain=about.domain,
-        home=about.home,
-        pid=about.pid,
+        home=about.home if operates else None,
+        pid=about.pid if operates else None,
     )
 
 
@@ -84,8 +86,8 @@ async def node(caller: Caller, use: Use) -> NodeModel:
 
 @router.post("/node/sleep-all", operation_id="sleepAll", summary="Let every sandbox sleep", responses=errors(504))
 async def sleep_all(_caller: Caller, use: Use) -> models.SleepAllAnswer:
-    """Of every team: for taking the machine down. The answer comes when the last one sleeps."""
-    return rendering.slept(await use.power.pause_all(), use.about)
+    """Of every team, for taking the machine down: an operator's alone. The answer comes when the last one sleeps."""
+    return rendering.slept(await use.power.pause_all())
 
 
 def _together(reports: list[NodeReport], templates: Mapping[SnapshotId, str]) -> NodeModel:

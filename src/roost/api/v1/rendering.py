@@ -110,9 +110,9 @@ def forked(children: list[Sandbox | RoostError], about: About) -> models.ForkAns
     )
 
 
-def slept(results: list[Sandbox | RoostError], about: About) -> models.SleepAllAnswer:
+def slept(results: list[Sandbox | RoostError]) -> models.SleepAllAnswer:
     return models.SleepAllAnswer(
-        sandboxes=[sandbox(result, about) for result in results if isinstance(result, Sandbox)],
+        sandboxes=[result.id for result in results if isinstance(result, Sandbox)],
         errors=[error(result) for result in results if isinstance(result, RoostError)],
     )
 
@@ -188,4 +188,6 @@ def event(happened: Event) -> models.EventModel:
 
 
 def key(record: ApiKey) -> models.KeyModel:
-    return models.KeyModel(id=record.id, name=record.name, hint=record.hint, created_at=timestamp(record.created_at))
+    return models.KeyModel(
+        id=record.id, name=record.name, hint=record.hint, scope=str(record.scope), created_at=timestamp(record.created_at)
+    )

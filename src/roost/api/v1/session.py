@@ -23,6 +23,7 @@ class SessionKeyModel(Given):
     id: str
     name: str
     hint: Annotated[str, Field(description="The last characters of the secret.")]
+    scope: Annotated[str, Field(examples=["full"], description="How far it reaches.")]
 
 
 class SessionModel(Given):
@@ -41,18 +42,20 @@ async def sign_in(request: Request, use: Use, body: SignInBody) -> Response:
     """The answer sets a cookie, for 7 days. It is accepted wherever a key is, but for making keys and links that drive. What
     changes something needs the header `Roost-Request: 1` with it. A key that is revoked ends its sessions."""
     use.sessions.check_origin(request)
-    principal = await use.keys.identify(body.key)
+    key = (await use.keys.identify(body.key)).key
+    assert key is not None
     response = Response(status_code=204)
-    use.sessions.put(response, principal.key)
+    use.sessions.put(response, key)
     return response
 
 
 @router.get("", operation_id="getSession", summary="Who is signed in", responses=errors())
 async def get(caller: Caller, use: Use) -> SessionModel:
+    assert caller.key is not None
     key, about = await use.keys.get(caller.key), use.about
     return SessionModel(
         team=caller.team,
-        key=SessionKeyModel(id=key.id, name=key.name, hint=key.hint),
+        key=SessionKeyModel(id=key.id, name=key.name, hint=key.hint, scope=str(key.scope)),
         domain=about.domain,
         scheme=about.scheme,
         port=about.port,
