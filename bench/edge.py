@@ -214,7 +214,7 @@ def streaming(bench: Bench, sandbox: Sandbox, ways: Ways) -> Figure:
 
 
 def _ways(bench: Bench, sandbox: Sandbox) -> Ways:
-    token = {"X-Access-Token": str(sandbox.record.access_token)}
+    token = {"X-Access-Token": str(sandbox.tokens().access_token)}
     edge = Way(_server(bench), {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": str(AGENT_PORT), **token})
     with edge.connected() as connection:
         _small_request(connection, edge.head("GET", "/health"))

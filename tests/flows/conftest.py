@@ -22,6 +22,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def ground(store: MemoryStore | SqlStore) -> AsyncIterator[Ground]:
     """A machine with the template `base` on it, and no server."""
     ground = Ground(store)
+    await ground.introduce()
     async with serving(ground) as roost:
         await roost.build_base()
     yield ground

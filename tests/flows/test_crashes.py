@@ -8,7 +8,7 @@ import pytest
 
 from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State
-from tests.flows.world import TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, TEAM, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ async def kill_sleeper_at_once(roost: Roost) -> None:
 
 async def undelete(roost: Roost) -> None:
     (dead,) = [record for record in await roost.ground.records() if record.state is State.DEAD]
-    await roost.undeletes.undelete(TEAM, dead.id)
+    await roost.undeletes.undelete(ME, dead.id)
 
 
 async def roll_back(roost: Roost) -> None:
@@ -53,7 +53,7 @@ async def roll_back(roost: Roost) -> None:
 
 
 async def fork(roost: Roost) -> None:
-    await roost.forks.fork(TEAM, "awake", 3)
+    await roost.forks.fork(ME, "awake", 3)
 
 
 async def rebuild(roost: Roost) -> None:
@@ -214,7 +214,7 @@ async def _not_lost(roost: Roost) -> None:
     named = [record for record in await roost.ground.records() if record.name == "gone"]
     if State.RUNNING not in {record.state for record in named}:
         (dead,) = [record for record in named if record.trash]
-        assert (await roost.undeletes.undelete(TEAM, dead.id)).name == "gone"
+        assert (await roost.undeletes.undelete(ME, dead.id)).name == "gone"
     (living,) = [record for record in await roost.ground.records() if record.name == "gone" and record.state is State.RUNNING]
     assert roost.guest(living).disk == "weeks of work"
 

@@ -15,7 +15,7 @@ from roost.domain.events import EventKind
 from roost.domain.link import LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
-from tests.flows.world import BASE, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import BASE, ME, TEAM, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -100,7 +100,7 @@ async def test_what_changes_while_it_wakes_is_known_afterwards(roost: Roost) -> 
 async def test_a_forks_hands_are_the_agents(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     await roost.drivers.take(await control(roost, sandbox))
-    (child,) = await roost.forks.fork(TEAM, sandbox.id, 1)
+    (child,) = await roost.forks.fork(ME, sandbox.id, 1)
     assert isinstance(child, Sandbox)
     assert believed(roost.ground, child) is None
     assert believed(roost.ground, sandbox) is not None

@@ -13,7 +13,7 @@ from roost.domain.ids import TeamId
 from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
-from tests.flows.world import TEAM, Ground, Roost, serving
+from tests.flows.world import ME, TEAM, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -231,7 +231,7 @@ async def test_a_fork_has_neither_driver_nor_links(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     _, token = await control_link(roost, sandbox)
     await roost.drivers.take(token)
-    (child,) = await roost.forks.fork(TEAM, sandbox.id, 1)
+    (child,) = await roost.forks.fork(ME, sandbox.id, 1)
     assert isinstance(child, Sandbox) and child.driver is None
     route = roost.routes.locate(child.id)
     assert route is not None and (route.driver, route.links) == (None, {})

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from roost.domain.egress import Egress
-from tests.flows.world import TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, TEAM, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ async def test_a_change_holds_at_once_and_over_sleep_and_fork(roost: Roost) -> N
     await roost.power.pause(TEAM, sandbox.id)
     await roost.power.resume(TEAM, sandbox.id)
     assert roost.guest(sandbox).egress == CLOSED
-    [child] = await roost.forks.fork(TEAM, sandbox.id, 1)
+    [child] = await roost.forks.fork(ME, sandbox.id, 1)
     assert roost.guest(child).egress == CLOSED  # pyright: ignore[reportArgumentType]
 
 

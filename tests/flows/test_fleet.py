@@ -140,6 +140,7 @@ async def test_other_teams_see_nothing(roost: Roost) -> None:
 async def test_two_hundred_sandboxes_cost_little_to_watch(busy: bool) -> None:
     """Bytes of a minute: idle ones that tick a little, and, as the worst there is, all of them changing all the time."""
     ground = Ground(MemoryStore())
+    await ground.introduce()
     async with serving(ground) as roost:
         await roost.build_base()
         for number in range(200):

@@ -6,7 +6,7 @@ import pytest
 
 from roost.domain.errors import Invalid
 from roost.domain.sandbox import PUBLIC, Ingress, Sandbox
-from tests.flows.world import TEAM, Roost
+from tests.flows.world import ME, TEAM, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_a_public_one_has_none(roost: Roost) -> None:
 
 async def test_a_fork_is_as_closed_as_its_parent_with_a_token_of_its_own(roost: Roost) -> None:
     parent = await roost.sandbox(ingress=Ingress(public=False, mask_host="x"))
-    children = [child for child in await roost.forks.fork(TEAM, parent.id, 2) if isinstance(child, Sandbox)]
+    children = [child for child in await roost.forks.fork(ME, parent.id, 2) if isinstance(child, Sandbox)]
     assert len({child.ingress.token for child in (parent, *children)}) == 3
     assert {(child.ingress.public, child.ingress.mask_host) for child in children} == {(False, "x")}
 

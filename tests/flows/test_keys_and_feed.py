@@ -25,7 +25,7 @@ async def test_the_first_key_is_made_once_and_shown_once(roost: Roost) -> None:
     await roost.keys.ensure_operator(None, kept.append)
     [secret] = kept
     assert (await roost.keys.identify(secret)).team == DEFAULT_TEAM
-    [key] = await roost.keys.list(ME)
+    [key] = [key for key in await roost.keys.list(ME) if key.id != ME.key]
     assert secret not in repr(key) and key.hint == secret[-4:]
 
 

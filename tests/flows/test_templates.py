@@ -240,7 +240,7 @@ async def test_a_desktop_stays_one_through_snapshot_and_fork_and_is_kept_warm_le
     sandbox = await roost.sandboxes.create(ME, CreateSandbox(template="web", env={"B": "2"}))
     snapshot = await roost.snapshots.take(TEAM, sandbox.id)
     copy = await roost.sandboxes.create(ME, CreateSandbox(template=snapshot.id))
-    [child] = await roost.forks.fork(TEAM, sandbox.id, 1)
+    [child] = await roost.forks.fork(ME, sandbox.id, 1)
     for each in (sandbox, copy, child):
         assert isinstance(each, Sandbox) and each.has_desktop
         assert each.env == {"A": "1", "B": "2"}

@@ -35,7 +35,7 @@ async def test_a_killed_one_comes_back_with_its_disk_as_a_new_sandbox(roost: Roo
     policy = SleepPolicy(idle_s=300)
     dead = await killed(roost, name="web", metadata={"a": "1"}, env={"KEY": "value"}, policy=policy)
     assert dead.state is State.DEAD and dead.undelete_until == ground.clock.now() + DAY_S
-    back = await roost.undeletes.undelete(TEAM, dead.id)
+    back = await roost.undeletes.undelete(ME, dead.id)
     assert back.id != dead.id and back.state is State.RUNNING
     assert (back.name, back.metadata, back.env, back.policy) == ("web", {"a": "1"}, {"KEY": "value"}, policy)
     assert back.access_token != dead.access_token
@@ -46,7 +46,7 @@ async def test_a_killed_one_comes_back_with_its_disk_as_a_new_sandbox(roost: Roo
     assert not await trash(ground), "once is enough"
     await ground.check_invariants()
     with pytest.raises(NothingKept):
-        await roost.undeletes.undelete(TEAM, dead.id)
+        await roost.undeletes.undelete(ME, dead.id)
 
 
 async def test_one_that_was_killed_in_its_sleep_comes_back_with_its_memory(roost: Roost) -> None:
@@ -55,7 +55,7 @@ async def test_one_that_was_killed_in_its_sleep_comes_back_with_its_memory(roost
     await roost.power.pause(TEAM, sandbox.id)
     dead = await roost.sandboxes.kill(TEAM, sandbox.id)
     assert dead.trash is not None
-    back = await roost.undeletes.undelete(TEAM, dead.id)
+    back = await roost.undeletes.undelete(ME, dead.id)
     assert roost.guest(back).memory == "half a thought"
 
 
@@ -63,19 +63,19 @@ async def test_by_name_it_is_the_one_that_died_last(roost: Roost, ground: Ground
     await killed(roost, name="web", disk="first")
     ground.clock.advance(1)
     await killed(roost, name="web", disk="second")
-    assert roost.guest(await roost.undeletes.undelete(TEAM, "web")).disk == "second"
-    back = await roost.undeletes.undelete(TEAM, "web")
+    assert roost.guest(await roost.undeletes.undelete(ME, "web")).disk == "second"
+    back = await roost.undeletes.undelete(ME, "web")
     assert (roost.guest(back).disk, back.name) == ("first", None), "the name is taken by now"
     with pytest.raises(NotDead):
-        await roost.undeletes.undelete(TEAM, "web")
+        await roost.undeletes.undelete(ME, "web")
     with pytest.raises(SandboxNotFound):
-        await roost.undeletes.undelete(TEAM, "nobody")
+        await roost.undeletes.undelete(ME, "nobody")
 
 
 async def test_a_name_that_is_taken_by_then_is_left_to_its_holder(roost: Roost) -> None:
     dead = await killed(roost, name="web")
     await roost.sandbox(name="web")
-    assert (await roost.undeletes.undelete(TEAM, dead.id)).name is None
+    assert (await roost.undeletes.undelete(ME, dead.id)).name is None
 
 
 async def test_a_timeout_keeps_what_it_kills(roost: Roost, ground: Ground) -> None:
@@ -83,13 +83,13 @@ async def test_a_timeout_keeps_what_it_kills(roost: Roost, ground: Ground) -> No
     ground.clock.advance(60)
     dead = await ground.until_state(sandbox.id, State.DEAD)
     assert dead.trash is not None
-    assert (await roost.undeletes.undelete(TEAM, dead.id)).state is State.RUNNING
+    assert (await roost.undeletes.undelete(ME, dead.id)).state is State.RUNNING
 
 
 async def test_only_the_dead_come_back(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     with pytest.raises(NotDead):
-        await roost.undeletes.undelete(TEAM, sandbox.id)
+        await roost.undeletes.undelete(ME, sandbox.id)
 
 
 async def test_at_once_means_at_once_also_later(roost: Roost, ground: Ground) -> None:
@@ -102,7 +102,7 @@ async def test_at_once_means_at_once_also_later(roost: Roost, ground: Ground) ->
     assert not await trash(ground)
     await ground.check_invariants()
     with pytest.raises(NothingKept):
-        await roost.undeletes.undelete(TEAM, dead.id)
+        await roost.undeletes.undelete(ME, dead.id)
 
 
 async def test_after_a_day_it_is_gone_and_then_its_record(roost: Roost, ground: Ground) -> None:
@@ -121,17 +121,17 @@ async def test_a_failed_comeback_leaves_what_was_kept(roost: Roost, ground: Grou
     assert dead.trash is not None
     ground.node.fail("create", SnapshotDamaged(dead.trash, "spec.json", "is gone"))
     with pytest.raises(SnapshotDamaged):
-        await roost.undeletes.undelete(TEAM, dead.id)
-    assert roost.guest(await roost.undeletes.undelete(TEAM, dead.id)).disk == "weeks of work"
+        await roost.undeletes.undelete(ME, dead.id)
+    assert roost.guest(await roost.undeletes.undelete(ME, dead.id)).disk == "weeks of work"
 
 
 async def test_two_at_once_make_one(roost: Roost, ground: Ground) -> None:
     dead = await killed(roost)
     gate = ground.node.gate("create")
-    roost.group.start_soon(roost.undeletes.undelete, TEAM, dead.id)
+    roost.group.start_soon(roost.undeletes.undelete, ME, dead.id)
     await gate.reached.wait()
     with pytest.raises(Conflict, match="coming back right now"):
-        await roost.undeletes.undelete(TEAM, dead.id)
+        await roost.undeletes.undelete(ME, dead.id)
     gate.open()
     await roost.quiet()
     assert [record.state for record in await ground.records()].count(State.RUNNING) == 1
@@ -182,7 +182,7 @@ async def test_a_snapshot_that_a_caller_keeps_stays_the_callers(roost: Roost, gr
     kept = await roost.snapshots.take(TEAM, sandbox.id, name="mine")
     dead = await roost.sandboxes.kill(TEAM, sandbox.id)
     assert dead.trash == kept.id
-    await roost.undeletes.undelete(TEAM, dead.id)
+    await roost.undeletes.undelete(ME, dead.id)
     assert (await roost.snapshots.get(TEAM, "mine")).purpose is Purpose.KEPT
     await roost.snapshots.delete(TEAM, "mine")
 

@@ -27,7 +27,7 @@ from roost.domain.ids import KeyId, LinkId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Snapshot
-from roost.domain.team import DEFAULT_TEAM
+from roost.domain.team import DEFAULT_TEAM, ApiKey
 from roost.domain.template import Command, Recipe
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
@@ -38,8 +38,8 @@ from roost.testing.store import MemoryStore
 
 TEAM = DEFAULT_TEAM
 ME = Principal(TEAM, FULL, KeyId("kme"), "me")
-OPERATOR = Principal(TEAM, access.OPERATOR, KeyId("kop"), "operator")
-STRANGER = Principal(TeamId("strangers"), access.OPERATOR, KeyId("keve"), "eve")
+OPERATOR = Principal(TEAM, access.OPERATOR, None, "operator")
+STRANGER = Principal(TeamId("strangers"), FULL, KeyId("keve"), "eve")
 BASE = Recipe(
     name="base",
     digest="d1",
@@ -79,6 +79,14 @@ class Ground:
 
     def __post_init__(self) -> None:
         self.node = FakeNode(clock=self.clock)
+
+    async def introduce(self) -> None:
+        """The keys of those who ask are there."""
+        async with self.store.transaction() as transaction:
+            for who in (ME, STRANGER):
+                if who.key is not None and await transaction.get(ApiKey, who.key) is None:
+                    key = ApiKey(who.key, who.team, who.name, f"digest of {who.name}", "0000", 0.0, who.scope)
+                    await transaction.put(key, expect_revision=None)
 
     async def record(self, sandbox: str) -> Sandbox:
         async with self.store.transaction() as transaction:

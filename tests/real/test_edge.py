@@ -140,12 +140,12 @@ def test_the_agent_asks_for_the_token(server: Server, sandbox: Sandbox) -> None:
     path = "/files?path=/home/user/secret"
     assert ask(server, path, Host=host).status_code == 401
     assert ask(server, path, Host=host, X_Access_Token="guessed").status_code == 401
-    assert ask(server, path, Host=host, X_Access_Token=sandbox.record.access_token).text == "mine"
+    assert ask(server, path, Host=host, X_Access_Token=sandbox.tokens().access_token).text == "mine"
 
 
 @pytest.mark.parametrize("path", ["/init", "/roost/after-restore", "/roost/bridge?port=22", "/%69nit", "//roost/../roost/flush"])
 def test_the_nodes_own_routes_do_not_exist_outside(server: Server, sandbox: Sandbox, path: str) -> None:
-    host, token = server.host(sandbox, AGENT_PORT), sandbox.record.access_token
+    host, token = server.host(sandbox, AGENT_PORT), sandbox.tokens().access_token
     answer = ask(server, path, method="POST", content=b'{"accessToken": ""}', Host=host, X_Access_Token=token)
     assert answer.status_code in (403, 404)
     assert ask(server, "/files?path=/etc/hostname", Host=host).status_code == 401  # its token is still asked for

@@ -17,7 +17,7 @@ IDENTITY = "hostname; cat /etc/machine-id; head -c 16 /dev/urandom | od -An -tx1
 
 
 def identity(sandbox: Sandbox) -> tuple[str, ...]:
-    return (sandbox.id, sandbox.record.access_token, *said(sandbox, IDENTITY).split("\n"))
+    return (sandbox.id, sandbox.tokens().access_token, *said(sandbox, IDENTITY).split("\n"))
 
 
 def look(server: Server, sandbox: Sandbox, before: dict[str, Any]) -> Watched:
@@ -103,7 +103,7 @@ def test_a_parents_token_opens_no_childs_door(server: Server) -> None:
     with sandbox_of(server) as parent:
         (child,), _ = parent.fork()
         headers = {"E2b-Sandbox-Id": child.id, "E2b-Sandbox-Port": str(AGENT_PORT)}
-        for token, status in ((parent.record.access_token, 401), (child.record.access_token, 200)):
+        for token, status in ((parent.tokens().access_token, 401), (child.tokens().access_token, 200)):
             asked = {**headers, "X-Access-Token": token}
             answer = httpx.get(f"{server.url}/files?path=/etc/hostname", headers=asked, timeout=PATIENCE_S, trust_env=False)
             assert answer.status_code == status

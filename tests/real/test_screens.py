@@ -77,7 +77,7 @@ def token_of(link: LinkRecord) -> str:
 
 
 def ask(server: Server, desktop: Sandbox, method: str, path: str, **request: Any) -> httpx.Response:
-    headers = {"Host": server.host(desktop, AGENT_PORT), "X-Access-Token": desktop.record.access_token}
+    headers = {"Host": server.host(desktop, AGENT_PORT), "X-Access-Token": desktop.tokens().access_token}
     return httpx.request(method, server.url + path, headers=headers, timeout=60, trust_env=False, **request)
 
 

@@ -88,7 +88,7 @@ def test_a_link_opens_nothing_but_the_screen(server: Server, path: str) -> None:
 
 def test_the_agents_token_is_no_link(server: Server) -> None:
     with sandbox_of(server) as sandbox:
-        assert refusal(server, sandbox, sandbox.record.access_token) == 4001
+        assert refusal(server, sandbox, sandbox.tokens().access_token) == 4001
         url = f"ws://{server.host(sandbox, AGENT_PORT)}:{server.port}/desktop/rfb"
         door = socket.create_connection(("127.0.0.1", server.port))
         with pytest.raises(Exception, match="401"), connect(url, sock=door, open_timeout=PATIENCE_S):

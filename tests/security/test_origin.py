@@ -56,7 +56,7 @@ def by_headers(server: Server, sandbox: Sandbox, **headers: str) -> httpx.Respon
 
 def by_signature(server: Server, sandbox: Sandbox, **headers: str) -> httpx.Response:
     path = "/home/user/report.html"
-    signature = sign(path, "user", sandbox.record.access_token, write=False, expiration=None)
+    signature = sign(path, "user", sandbox.tokens().access_token, write=False, expiration=None)
     query = urlencode({"path": path, "username": "user", "signature": signature})
     return httpx.get(f"{server.url}/files?{query}", headers=headers, timeout=PATIENCE_S, trust_env=False)
 

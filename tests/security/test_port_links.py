@@ -99,7 +99,7 @@ def test_what_is_not_quite_the_token_opens_nothing(house: House) -> None:
         token.upper() + "A",
         link.id,
         link_digest(token),
-        house.sandbox.record.access_token,
+        house.sandbox.tokens().access_token,
     )
     for guess in guesses:
         assert house.opens(guess) == ENDED

@@ -49,7 +49,7 @@ REGISTRATIONS = "async () => (await navigator.serviceWorker.getRegistrations()).
 
 def signed(sandbox: Sandbox, path: str) -> str:
     """As E2B's `download_url` with one address for everything, the server's own. Whoever is in the sandbox can make one."""
-    signature = sign(path, "user", sandbox.record.access_token, write=False, expiration=None)
+    signature = sign(path, "user", sandbox.tokens().access_token, write=False, expiration=None)
     return "/files?" + urlencode({"path": path, "username": "user", "signature": signature})
 
 

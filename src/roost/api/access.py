@@ -26,7 +26,7 @@ _VERBS = {
     "undeleteSandbox": Verb.MAKE,
     "askQuestion": Verb.ASK,
     "answerQuestion": Verb.ANSWER,
-    "getToken": Verb.ENTER,
+    "getTokens": Verb.ENTER,
 }
 """What is more, or less, than a change."""
 _FOR_ALL = frozenset({"/v1/session", "/v1/version", "/v1/templates", "/v1/templates/{ref}", "/teams"})

@@ -10,7 +10,21 @@ from roost.api.access import API_KEY, BEARER
 from roost.api.e2b.app import E2bRoute, create_e2b, refuse
 from roost.api.http import BodyLimit, handle_errors
 from roost.api.services import Services
-from roost.api.v1 import driver, events, fleet, keys, links, moves, node, questions, sandboxes, session, snapshots, templates
+from roost.api.v1 import (
+    driver,
+    events,
+    fleet,
+    keys,
+    links,
+    moves,
+    node,
+    questions,
+    sandboxes,
+    session,
+    snapshots,
+    templates,
+    tokens,
+)
 from roost.api.web import web_routes
 
 DESCRIPTION = """
@@ -49,7 +63,7 @@ def create_app(services: Services, pages: Path | None = None) -> FastAPI:
     handle_errors(app)
     app.add_middleware(BodyLimit, refuse=refuse)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
-    for noun in (sandboxes, moves, links, snapshots, templates, fleet, questions, events, keys, session, node):
+    for noun in (sandboxes, moves, tokens, links, snapshots, templates, fleet, questions, events, keys, session, node):
         keyed.include_router(noun.router)
     for noun in (node, session, driver):
         app.include_router(noun.open_router)

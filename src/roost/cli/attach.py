@@ -23,7 +23,7 @@ def attach(
     from roost.cli.following import flush_output, follow
 
     with connect() as roost:
-        found = roost.get(sandbox)
+        found = roost.enter(sandbox)
         try:
             process = found.attach(pid, from_sequence=None if live else 0)
         except Invalid as error:

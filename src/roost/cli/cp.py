@@ -40,7 +40,7 @@ def cp(
     if (origin.sandbox is None) == (target.sandbox is None):
         raise Invalid("invalid", "One of the two must be in a sandbox, written SANDBOX:PATH, and the other one here.")
     with connect() as roost:
-        sandbox = roost.get(target.sandbox or origin.sandbox or "")
+        sandbox = roost.enter(target.sandbox or origin.sandbox or "")
         if target.sandbox is not None:
             made = _upload(sandbox, Path(origin.path), target.path, user)
         else:

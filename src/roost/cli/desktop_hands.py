@@ -35,7 +35,7 @@ def move(
 ) -> None:
     """Move the pointer."""
     with connect() as roost:
-        _told(roost.get(sandbox).desktop.move(x, y, scale=scale), as_json)
+        _told(roost.enter(sandbox).desktop.move(x, y, scale=scale), as_json)
 
 
 def click(
@@ -50,7 +50,7 @@ def click(
 ) -> None:
     """Click."""
     with connect() as roost:
-        desktop = roost.get(sandbox).desktop
+        desktop = roost.enter(sandbox).desktop
         count = 2 if double else 1
         _told(desktop.click(x, y, button=button, count=count, modifiers=modifiers or [], scale=scale), as_json)
 
@@ -68,7 +68,7 @@ def drag(
     """Drag along a path."""
     points = [numbers(point, 2, "point", "X,Y") for point in path]
     with connect() as roost:
-        desktop = roost.get(sandbox).desktop
+        desktop = roost.enter(sandbox).desktop
         _told(desktop.drag(points, button=button, modifiers=modifiers or [], scale=scale), as_json)
 
 
@@ -87,7 +87,7 @@ def scroll(
     dx, dy = (part * notches for part in _DIRECTIONS[direction])
     place = dict(zip(("x", "y"), numbers(at, 2, "point", "X,Y"), strict=True)) if at is not None else {}
     with connect() as roost:
-        _told(roost.get(sandbox).desktop.scroll(dy, dx, modifiers=modifiers or [], scale=scale, **place), as_json)
+        _told(roost.enter(sandbox).desktop.scroll(dy, dx, modifiers=modifiers or [], scale=scale, **place), as_json)
 
 
 def type_(
@@ -97,7 +97,7 @@ def type_(
 ) -> None:
     """Type a text, whatever the keyboard's layout. A line end is Enter."""
     with connect() as roost:
-        _told(roost.get(sandbox).desktop.type(_text(text)), as_json)
+        _told(roost.enter(sandbox).desktop.type(_text(text)), as_json)
 
 
 def key(
@@ -107,13 +107,13 @@ def key(
 ) -> None:
     """Press keys: those joined by + together, one word after the other."""
     with connect() as roost:
-        _told(roost.get(sandbox).desktop.key(" ".join(keys)), as_json)
+        _told(roost.enter(sandbox).desktop.key(" ".join(keys)), as_json)
 
 
 def clipboard_get(sandbox: SandboxRef, as_json: AsJson = False) -> None:
     """Print the text on the clipboard."""
     with connect() as roost:
-        text = roost.get(sandbox).desktop.clipboard()
+        text = roost.enter(sandbox).desktop.clipboard()
     if as_json:
         say_json({"text": text})
     else:
@@ -128,7 +128,7 @@ def clipboard_set(
     """Put a text on the clipboard."""
     said = _text(text)
     with connect() as roost:
-        roost.get(sandbox).desktop.set_clipboard(said)
+        roost.enter(sandbox).desktop.set_clipboard(said)
     if as_json:
         say_json({"text": said})
 

@@ -42,7 +42,7 @@ def screenshot(
     kind = format or _ENDINGS.get(Path(output or "").suffix.lower(), "png")
     target = output or f"{sandbox}.{kind}"
     with connect() as roost:
-        picture = roost.get(sandbox).desktop.screenshot(
+        picture = roost.enter(sandbox).desktop.screenshot(
             format=kind,
             scale=scale,
             width=width,
@@ -69,7 +69,7 @@ def wait(
 ) -> int:
     """Wait until the screen has stopped changing. A blinking text cursor does not count."""
     with connect() as roost:
-        is_still = roost.get(sandbox).desktop.wait_still(seconds(for_) or 0, seconds(timeout) or 0)
+        is_still = roost.enter(sandbox).desktop.wait_still(seconds(for_) or 0, seconds(timeout) or 0)
     if as_json:
         say_json({"still": is_still})
     elif not is_still:
@@ -86,7 +86,7 @@ def size(
 ) -> None:
     """Print the size of the screen, or change it."""
     with connect() as roost:
-        desktop = roost.get(sandbox).desktop
+        desktop = roost.enter(sandbox).desktop
         screen = desktop.screen() if size is None else desktop.resize(*_read_size(size))
     if as_json:
         say_json(screen.raw)

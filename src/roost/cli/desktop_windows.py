@@ -20,7 +20,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:.*", re.IGNORECASE)
 def windows(sandbox: SandboxRef, as_json: AsJson = False) -> None:
     """List the windows, the topmost first."""
     with connect() as roost:
-        found = roost.get(sandbox).desktop.windows()
+        found = roost.enter(sandbox).desktop.windows()
     if as_json:
         say_json([window.raw for window in found])
         return
@@ -46,7 +46,7 @@ def windows(sandbox: SandboxRef, as_json: AsJson = False) -> None:
 def focus(sandbox: SandboxRef, window: WindowId, as_json: AsJson = False) -> None:
     """Bring a window to the front and give it the keyboard."""
     with connect() as roost:
-        found = roost.get(sandbox).desktop.focus(window)
+        found = roost.enter(sandbox).desktop.focus(window)
     if as_json:
         say_json(found.raw)
     else:
@@ -56,7 +56,7 @@ def focus(sandbox: SandboxRef, window: WindowId, as_json: AsJson = False) -> Non
 def close(sandbox: SandboxRef, window: WindowId, as_json: AsJson = False) -> int:
     """Close a window. Exit code 1 when it is still there: it may ask whether to save."""
     with connect() as roost:
-        is_closed = roost.get(sandbox).desktop.close(window)
+        is_closed = roost.enter(sandbox).desktop.close(window)
     if as_json:
         say_json({"closed": is_closed})
     elif not is_closed:
@@ -77,7 +77,7 @@ def open_(
     Options of the program's own go after `--`: `roost desktop open NAME -- mousepad --preferences`.
     """
     with connect() as roost:
-        desktop = roost.get(sandbox).desktop
+        desktop = roost.enter(sandbox).desktop
         is_address = len(what) == 1 and _ADDRESS.fullmatch(what[0]) is not None
         pid = desktop.open(what[0]) if is_address else desktop.launch(*what)
     if as_json:

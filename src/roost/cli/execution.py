@@ -80,7 +80,7 @@ def execute(asked: Execution) -> int:
 
     words = list(asked.command)
     with connect() as roost:
-        process = roost.get(asked.sandbox).start(
+        process = roost.enter(asked.sandbox).start(
             words[0] if len(words) == 1 else words,
             user=asked.user,
             cwd=asked.cwd,

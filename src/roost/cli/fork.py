@@ -23,10 +23,10 @@ def fork(
     with connect() as roost, waiting(f"Forking {sandbox}"):
         forked = roost.run(calls.fork(sandbox, count, name))
     if as_json:
-        say_json(forked.raw["sandboxes"])
+        say_json([child.record.raw for child in forked.children])
     else:
-        for record in forked.records:
-            say(record.id)
+        for child in forked.children:
+            say(child.record.id)
     for failure in forked.failures:
         note(f"roost: fork {failure.index + 1} of {count} failed: {failure.error.message}")
     if forked.failures:

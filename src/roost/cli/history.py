@@ -21,7 +21,7 @@ def history(
 ) -> None:
     """List the commands that were run inside a sandbox, newest first. It does not wake one that sleeps."""
     with connect() as roost:
-        found = roost.get(sandbox).status.history(limit)
+        found = roost.enter(sandbox).status.history(limit)
     if as_json:
         say_json([command.raw for command in found])
     elif found:

@@ -12,7 +12,7 @@ from roost.cli.rendering import note, one_line, say_json, say_table
 def ports(sandbox: SandboxRef, as_json: AsJson = False) -> None:
     """List who listens inside a sandbox, and the address that reaches it. It does not wake one that sleeps."""
     with connect() as roost:
-        asked = roost.get(sandbox)
+        asked = roost.enter(sandbox)
         found = asked.status.ports()
         address = str(asked.record.raw.get("url", ""))
         is_public = (asked.record.raw.get("network") or {}).get("public", True)

@@ -17,7 +17,7 @@ HEADINGS = ("PID", "PARENT", "USER", "CPU", "MEMORY", "AGE", "COMMAND")
 def ps(sandbox: SandboxRef, as_json: AsJson = False) -> None:
     """List what runs inside a sandbox, busiest first. It does not wake one that sleeps."""
     with connect() as roost:
-        found = roost.get(sandbox).status.processes()
+        found = roost.enter(sandbox).status.processes()
     found.sort(key=lambda process: (-process.cpu_percent, process.started_at, process.pid))
     if as_json:
         say_json([process.raw for process in found])

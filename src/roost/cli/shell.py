@@ -36,7 +36,7 @@ def shell(
     from roost.cli import terminal
 
     with connect() as roost:
-        process = roost.get(sandbox).start(
+        process = roost.enter(sandbox).start(
             (command, "-i", "-l"),
             user=user,
             cwd=cwd,

@@ -21,7 +21,7 @@ def undelete(
 ) -> None:
     """Bring a dead sandbox back as a new one, made of what was kept of it, and print the new id."""
     with connect() as roost, waiting(f"Bringing {sandbox} back"):
-        record = roost.run(calls.undelete(sandbox))
+        record = roost.run(calls.undelete(sandbox)).record
     if as_json:
         say_json(record.raw)
         return

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from roost.client.processes import Process
     from roost.client.questions import QuestionRecord
     from roost.client.records import (
+        Entered,
         Event,
         Failure,
         FileEntry,
@@ -55,6 +56,7 @@ __all__ = [
     "CommandResult",
     "Desktop",
     "Endpoint",
+    "Entered",
     "Event",
     "Exit",
     "Failure",

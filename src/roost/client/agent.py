@@ -11,6 +11,7 @@ from typing import Any
 
 from roost.client.calls import Call
 from roost.client.connect import UNARY_HEADERS
+from roost.client.entering import SANDBOX
 from roost.client.output import Stream
 from roost.client.records import FileEntry, ProcessInfo
 from roost.domain.ids import AGENT_PORT
@@ -23,17 +24,12 @@ STREAM_INPUT = "/process.Process/StreamInput"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """How to get in to one sandbox's agent: by whom it is asked for, and with which token."""
+    """How to get in to one sandbox's agent. The token that opens it is added on the way (`entering`)."""
 
     sandbox: str
-    token: str = field(repr=False)
 
     def headers(self, user: str | None = None) -> dict[str, str]:
-        headers = {
-            "E2b-Sandbox-Id": self.sandbox,
-            "E2b-Sandbox-Port": str(AGENT_PORT),
-            "X-Access-Token": self.token,
-        }
+        headers = {SANDBOX: self.sandbox, "E2b-Sandbox-Port": str(AGENT_PORT)}
         if user is not None:
             headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:".encode()).decode()
         return headers

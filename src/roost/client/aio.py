@@ -20,7 +20,7 @@ from roost.client.links import LinkRecord
 from roost.client.output import CommandResult, Exit, Output, Stream, Tracker
 from roost.client.questions import QuestionRecord
 from roost.client.reattach import delays, explained, gave_up, is_passing
-from roost.client.records import Failure, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord, TemplateRecord
+from roost.client.records import Entered, Failure, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.status import AsyncStatus
 from roost.client.transport import AsyncTransport, Streaming, translate
 from roost.domain.errors import Fault, NotFound, RoostError
@@ -47,11 +47,14 @@ class AsyncRoost:
 
     async def create(self, template: str = "base", *, idempotency_key: str | None = None, **request: Any) -> AsyncSandbox:
         """As `Roost.create`."""
-        record = await self.run(calls.create({"template": template, **request}, idempotency_key))
-        return AsyncSandbox(self._transport, record)
+        return self._entered(await self.run(calls.create({"template": template, **request}, idempotency_key)))
 
     async def get(self, ref: str) -> AsyncSandbox:
         return AsyncSandbox(self._transport, await self.run(calls.get_sandbox(ref)))
+
+    async def enter(self, ref: str) -> AsyncSandbox:
+        """As `Roost.enter`."""
+        return self._entered(await self.run(calls.enter(ref)))
 
     async def sandboxes(self, **filters: Any) -> AsyncIterator[SandboxRecord]:
         """As `Roost.sandboxes`."""
@@ -66,7 +69,7 @@ class AsyncRoost:
 
     async def undelete(self, id: str) -> AsyncSandbox:
         """A new sandbox, made of what was kept of the dead one."""
-        return AsyncSandbox(self._transport, await self.run(calls.undelete(id)))
+        return self._entered(await self.run(calls.undelete(id)))
 
     async def templates(self) -> list[TemplateRecord]:
         return await self.run(calls.list_templates())
@@ -74,6 +77,10 @@ class AsyncRoost:
     async def templates_being_made(self) -> list[dict[str, Any]]:
         """Those that are not there yet, with the step they are at or why they failed."""
         return await self.run(calls.list_templates_being_made())
+
+    def _entered(self, entered: Entered) -> AsyncSandbox:
+        self._transport.entering.keep(entered.record.id, entered.access_token)
+        return AsyncSandbox(self._transport, entered.record)
 
     async def close(self) -> None:
         await self._transport.close()
@@ -98,7 +105,7 @@ class AsyncSandbox:
 
     @property
     def door(self) -> Door:
-        return Door(self.record.id, self.record.access_token)
+        return Door(self.record.id)
 
     @property
     def desktop(self) -> AsyncDesktop:
@@ -169,12 +176,18 @@ class AsyncSandbox:
         self.record = resumed.record
         return resumed
 
+    async def tokens(self) -> Entered:
+        """As `Sandbox.tokens`."""
+        return await self._transport.run(calls.enter(self.id))
+
     async def snapshot(self, *, name: str | None = None, memory: bool = True) -> SnapshotRecord:
         return await self._transport.run(calls.snapshot(self.id, name=name, memory=memory))
 
     async def fork(self, count: int = 1, *, names: Sequence[str] | None = None) -> tuple[list[AsyncSandbox], tuple[Failure, ...]]:
         forked = await self._transport.run(calls.fork(self.id, count, names))
-        return [AsyncSandbox(self._transport, record) for record in forked.records], forked.failures
+        for child in forked.children:
+            self._transport.entering.keep(child.record.id, child.access_token)
+        return [AsyncSandbox(self._transport, child.record) for child in forked.children], forked.failures
 
     async def extend(self, timeout_s: float) -> SandboxRecord:
         return await self._renew(calls.extend(self.id, timeout_s))

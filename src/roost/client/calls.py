@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from roost.client.records import (
+    Entered,
     Event,
     Fork,
     Metric,
@@ -72,13 +73,13 @@ def _sandbox_path(ref: str, *verb: str) -> str:
     return "/".join(("/v1/sandboxes", quote(ref, safe=""), *verb))
 
 
-def create(request: Mapping[str, Any], idempotency_key: str | None = None) -> Call[SandboxRecord]:
+def create(request: Mapping[str, Any], idempotency_key: str | None = None) -> Call[Entered]:
     """Always under a key, so that a create whose answer was lost can be asked again and makes no second sandbox."""
     key = idempotency_key or uuid.uuid4().hex
     return Call(
         "POST",
         "/v1/sandboxes",
-        SandboxRecord.read,
+        Entered.read,
         body=_present(**request),
         headers={"Idempotency-Key": key},
         timeout_s=MOVE_S,
@@ -104,8 +105,13 @@ def kill(ref: str, *, keep: bool = True) -> Call[None]:
     return Call("DELETE", _sandbox_path(ref), _nothing, params=params, timeout_s=MOVE_S, repeatable=True)
 
 
-def undelete(id: str) -> Call[SandboxRecord]:
-    return Call("POST", _sandbox_path(id, "undelete"), SandboxRecord.read, timeout_s=MOVE_S)
+def undelete(id: str) -> Call[Entered]:
+    return Call("POST", _sandbox_path(id, "undelete"), Entered.read, timeout_s=MOVE_S)
+
+
+def enter(ref: str) -> Call[Entered]:
+    """The sandbox with the tokens that open it."""
+    return Call("POST", _sandbox_path(ref, "token"), Entered.read, repeatable=True)
 
 
 def roll_back(ref: str, snapshot: str) -> Call[SandboxRecord]:

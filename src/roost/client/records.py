@@ -33,7 +33,6 @@ class SandboxRecord:
     snapshot: str | None
     parent: str | None
     reason: str | None
-    access_token: str = field(repr=False)
     domain: str
     metadata: Mapping[str, str]
     raw: Json = field(repr=False, compare=False)
@@ -52,11 +51,24 @@ class SandboxRecord:
             snapshot=content.get("snapshot"),
             parent=content.get("parent"),
             reason=content.get("reason"),
-            access_token=content.get("access_token", ""),
             domain=content.get("domain", ""),
             metadata=content.get("metadata") or {},
             raw=content,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A sandbox with its tokens: `access_token` opens the agent inside, `traffic_token` the ports of one that is not public."""
+
+    record: SandboxRecord
+    access_token: str = field(repr=False)
+    traffic_token: str | None = field(repr=False)
+
+    @staticmethod
+    def read(content: Json) -> Entered:
+        shown = {name: value for name, value in content.items() if name not in ("access_token", "traffic_token")}
+        return Entered(SandboxRecord.read(shown), content["access_token"], content["traffic_token"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +102,14 @@ class Failure:
 class Fork:
     """The children that run, and why others do not."""
 
-    records: tuple[SandboxRecord, ...]
+    children: tuple[Entered, ...]
     failures: tuple[Failure, ...]
     raw: Json = field(repr=False, compare=False)
 
     @staticmethod
     def read(content: Json) -> Fork:
         return Fork(
-            tuple(SandboxRecord.read(child) for child in content["sandboxes"]),
+            tuple(Entered.read(child) for child in content["sandboxes"]),
             tuple(Failure.read(failure) for failure in content.get("errors") or ()),
             raw=content,
         )

@@ -14,7 +14,7 @@ from roost.client.calls import Call
 from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.questions import QuestionRecord
 from roost.client.reattach import delays
-from roost.client.records import Event, SandboxRecord, SnapshotRecord, TemplateRecord
+from roost.client.records import Entered, Event, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.sandbox import Sandbox
 from roost.client.sse import EventStream
 from roost.client.transport import Streaming, Transport, translate
@@ -46,12 +46,15 @@ class Roost:
     def create(self, template: str = "base", *, idempotency_key: str | None = None, **request: Any) -> Sandbox:
         """A sandbox that runs. Request: name, metadata, env, timeout_s, on_timeout, idle_s, wake_on_traffic,
         keep_memory, size, network (internet, allow, deny, dns, rules, proxy, public, mask_host, https_ports)."""
-        record = self.run(calls.create({"template": template, **request}, idempotency_key))
-        return Sandbox(self._transport, record)
+        return self._entered(self.run(calls.create({"template": template, **request}, idempotency_key)))
 
     def get(self, ref: str) -> Sandbox:
         """By id or name. Raises SandboxNotFound."""
         return Sandbox(self._transport, self.run(calls.get_sandbox(ref)))
+
+    def enter(self, ref: str) -> Sandbox:
+        """As `get`, for somebody who is going to work inside it: saves a question on the way."""
+        return self._entered(self.run(calls.enter(ref)))
 
     def sandboxes(self, **filters: Any) -> Iterator[SandboxRecord]:
         """All that match, newest first, fetched page by page. Filters: state (one or several), name, template,
@@ -66,7 +69,7 @@ class Roost:
 
     def undelete(self, id: str) -> Sandbox:
         """A new sandbox, made of what was kept of the dead one."""
-        return Sandbox(self._transport, self.run(calls.undelete(id)))
+        return self._entered(self.run(calls.undelete(id)))
 
     def questions(self, **filters: Any) -> Iterator[QuestionRecord]:
         """All that match, newest first. Filters: state, sandbox, limit (of a page)."""
@@ -134,6 +137,10 @@ class Roost:
         finally:
             response.close()
         raise httpx.RemoteProtocolError("the event stream ended")
+
+    def _entered(self, entered: Entered) -> Sandbox:
+        self._transport.entering.keep(entered.record.id, entered.access_token)
+        return Sandbox(self._transport, entered.record)
 
     def close(self) -> None:
         self._transport.close()

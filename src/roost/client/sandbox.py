@@ -13,7 +13,7 @@ from roost.client.links import LinkRecord
 from roost.client.output import CommandResult
 from roost.client.processes import Process, run_to_end
 from roost.client.questions import QuestionRecord
-from roost.client.records import Failure, Metric, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord
+from roost.client.records import Entered, Failure, Metric, ProcessInfo, Resumed, SandboxRecord, SnapshotRecord
 from roost.client.status import Status
 from roost.client.transport import Transport
 
@@ -31,7 +31,7 @@ class Sandbox:
 
     @property
     def door(self) -> Door:
-        return Door(self.record.id, self.record.access_token)
+        return Door(self.record.id)
 
     @property
     def files(self) -> Files:
@@ -90,13 +90,19 @@ class Sandbox:
         self.record = resumed.record
         return resumed
 
+    def tokens(self) -> Entered:
+        """The sandbox with the tokens that open it: for programs that talk to it without this client."""
+        return self._transport.run(calls.enter(self.id))
+
     def snapshot(self, *, name: str | None = None, memory: bool = True) -> SnapshotRecord:
         return self._transport.run(calls.snapshot(self.id, name=name, memory=memory))
 
     def fork(self, count: int = 1, *, names: Sequence[str] | None = None) -> tuple[list[Sandbox], tuple[Failure, ...]]:
         """The children that run and, for those that do not, why."""
         forked = self._transport.run(calls.fork(self.id, count, names))
-        return [Sandbox(self._transport, record) for record in forked.records], forked.failures
+        for child in forked.children:
+            self._transport.entering.keep(child.record.id, child.access_token)
+        return [Sandbox(self._transport, child.record) for child in forked.children], forked.failures
 
     def extend(self, timeout_s: float) -> SandboxRecord:
         self.record = self._transport.run(calls.extend(self.id, timeout_s))

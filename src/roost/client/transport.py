@@ -17,6 +17,7 @@ import httpx
 
 from roost.client.calls import Call
 from roost.client.endpoint import Endpoint
+from roost.client.entering import Entering
 from roost.client.errors import from_answer
 from roost.domain.errors import Invalid, RoostError, TimedOut, Unavailable
 
@@ -138,10 +139,12 @@ class Transport:
 
     def __init__(self, endpoint: Endpoint, transport: httpx.BaseTransport | None = None) -> None:
         self.endpoint = endpoint
+        self.entering = Entering()
         self._http = httpx.Client(
             base_url=endpoint.url,
             headers=_own_headers(endpoint.key),
             transport=transport or _blocking(endpoint),
+            auth=self.entering,
             trust_env=False,
         )
 
@@ -184,10 +187,12 @@ class AsyncTransport:
 
     def __init__(self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.endpoint = endpoint
+        self.entering = Entering()
         self._http = httpx.AsyncClient(
             base_url=endpoint.url,
             headers=_own_headers(endpoint.key),
             transport=transport or _awaiting(endpoint),
+            auth=self.entering,
             trust_env=False,
         )
 

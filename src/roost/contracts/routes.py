@@ -19,7 +19,7 @@ class Route:
     team: TeamId
     incarnation: int
     address: str | None  # None: asleep, or between two states
-    access_token: str
+    access_token: str = field(repr=False)
     wakes: bool  # traffic may wake it
     ingress: Ingress = PUBLIC
     driver: Driver | None = None  # the person who drives now

@@ -50,6 +50,7 @@ from roost.control.sandbox_tasks import SandboxTasks
 from roost.control.sandboxes import Sandboxes
 from roost.control.snapshots import Snapshots
 from roost.control.templates import Templates
+from roost.control.tokens import Tokens
 from roost.control.trash import Trash
 from roost.control.undeletes import Undeletes
 from roost.domain import ids
@@ -83,6 +84,7 @@ class Control:
     """The control plane. `flights.run` and `keeper.run` must run for anything to happen."""
 
     sandboxes: Sandboxes
+    tokens: Tokens
     power: Power
     snapshots: Snapshots
     forks: Forks
@@ -175,6 +177,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
             trash=trash,
             private_proxies=options.private_proxies,
         ),
+        tokens=Tokens(store=store),
         power=power,
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=random, flights=flights, nodes=nodes),

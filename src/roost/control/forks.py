@@ -15,11 +15,13 @@ from roost.control.flight import Flight
 from roost.control.flights import Flights
 from roost.control.moves import Birth, Intent
 from roost.control.nodes import Nodes
-from roost.control.references import find_sandbox, source_of
+from roost.control.references import check_key, find_sandbox, source_of
+from roost.control.tokens import holders
 from roost.domain import ids
+from roost.domain.access import Principal
 from roost.domain.errors import Invalid, RoostError, SnapshotNotFound
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import SnapshotId, TeamId
+from roost.domain.ids import SnapshotId
 from roost.domain.lifecycle import Action
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
@@ -40,14 +42,14 @@ class Forks:
         self._nodes = nodes
         self._sharing: Counter[SnapshotId] = Counter()
 
-    async def fork(self, team: TeamId, ref: str, count: int, *, names: Sequence[str] = ()) -> list[Sandbox | RoostError]:
+    async def fork(self, principal: Principal, ref: str, count: int, *, names: Sequence[str] = ()) -> list[Sandbox | RoostError]:
         """Children that run on from the same moment, each with an identity of its own; for each that could not be made its error.
         Raises Invalid, NameTaken, SandboxNotFound, SandboxDead, NodeFull, or what taking the snapshot raises: then no child was
         begun."""
         check_fork_count(count)
         _check_names(names, count)
         async with self._store.reading() as reader:
-            parent = await find_sandbox(reader, team, ref)
+            parent = await find_sandbox(reader, principal.team, ref)
         node = await self._nodes.place(parent.node)
         outcome = await self._flights.ask(Intent(parent.id, Action.SNAPSHOT, why="fork", for_fork=True))
         if outcome.snapshot is None:
@@ -55,7 +57,7 @@ class Forks:
         snapshot = outcome.snapshot
         self._sharing[snapshot.id] += 1  # two forks that met share one snapshot: the last of them drops it
         try:
-            flights = await self._begin(replace(parent, node=node), snapshot, count, names)
+            flights = await self._begin(principal, replace(parent, node=node), snapshot, count, names)
             return [await _result(flight) for flight in flights]
         finally:
             self._sharing[snapshot.id] -= 1
@@ -63,14 +65,17 @@ class Forks:
                 del self._sharing[snapshot.id]
                 await self._drop(snapshot)
 
-    async def _begin(self, parent: Sandbox, snapshot: Snapshot, count: int, names: Sequence[str]) -> list[Flight]:
+    async def _begin(
+        self, principal: Principal, parent: Sandbox, snapshot: Snapshot, count: int, names: Sequence[str]
+    ) -> list[Flight]:
         """All children are written in one transaction with the look at the snapshot: none can lose it before it is cloned."""
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             entry = await transaction.get(Snapshot, snapshot.id)
             if entry is None:
                 raise SnapshotNotFound(snapshot.id)
-            children = [self._child(parent, entry, names[i] if i < len(names) else None) for i in range(count)]
+            await check_key(transaction, principal)
+            children = [self._child(principal, parent, entry, names[i] if i < len(names) else None) for i in range(count)]
             facts = {"count": count, "snapshot": entry.id, "children": ", ".join(child.id for child in children)}
             event = Event(EventKind.FORKED, parent.team, self._clock.now(), parent.id, facts)
             await transaction.append(event)
@@ -78,7 +83,7 @@ class Forks:
 
         return await self._flights.create(prepare)
 
-    def _child(self, parent: Sandbox, snapshot: Snapshot, name: str | None) -> Sandbox:
+    def _child(self, principal: Principal, parent: Sandbox, snapshot: Snapshot, name: str | None) -> Sandbox:
         return replace(
             parent,
             id=ids.new_sandbox_id(self._random),
@@ -92,6 +97,7 @@ class Forks:
             hold=None,
             driver=None,
             reason=None,
+            token_holders=holders(principal),
             revision=0,
         )
 

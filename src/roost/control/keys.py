@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Change, Query, Store, Transaction
-from roost.control.references import find_sandbox
+from roost.control.references import check_key, find_sandbox
 from roost.domain import ids
 from roost.domain.access import FULL, OPERATOR, Access, Principal, Role, Scope, Thing, Verb, Via, allow, forbidden
 from roost.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
@@ -63,6 +63,7 @@ class Keys:
         _check(principal, scope)
         key, secret = self._new(principal.team, name, scope)
         async with self._store.transaction() as transaction:
+            await check_key(transaction, principal)
             if scope.sandbox is not None:
                 await find_sandbox(transaction, principal.team, scope.sandbox)
             return await transaction.put(key, expect_revision=None), secret

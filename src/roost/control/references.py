@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from roost.contracts.store import Query, Reader
-from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound
+from roost.domain.access import Principal
+from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound, Unauthenticated
 from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name, is_snapshot_name
 from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.team import ApiKey
 from roost.domain.template import Template
 
 
@@ -28,6 +30,13 @@ class Source:
     env: Mapping[str, str] = field(default_factory=dict)
     has_desktop: bool = False
     memory_bytes: int = 0  # what it holds the moment it starts
+
+
+async def check_key(reader: Reader, principal: Principal) -> None:
+    """For the transaction in which something is given or made that outlives the request: a key that was revoked meanwhile gets
+    nothing any more. Raises Unauthenticated."""
+    if principal.key is not None and await reader.get(ApiKey, principal.key) is None:
+        raise Unauthenticated("key_revoked", "The API key behind this request was revoked just now. Use another.")
 
 
 async def find_sandbox(reader: Reader, team: TeamId, ref: str) -> Sandbox:

@@ -29,7 +29,8 @@ from roost.control.moves import Birth, Intent
 from roost.control.nodes import Nodes
 from roost.control.pages import Page, read_page
 from roost.control.pulses import Pulses
-from roost.control.references import Source, find_sandbox, find_source
+from roost.control.references import Source, check_key, find_sandbox, find_source
+from roost.control.tokens import holders
 from roost.control.trash import Trash
 from roost.domain import ids
 from roost.domain.access import Principal
@@ -48,6 +49,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
+from roost.domain.rules import unmasked
 from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SizeChange, SleepPolicy
 
 LONGEST_KEY = 256
@@ -151,10 +153,11 @@ class Sandboxes:
             if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
                 earlier.append(known)
                 return ()
+            await check_key(transaction, principal)
             source = await self._find_source(transaction, principal.team, request.template)
             if request.size.memory_mb is not None and not source.cold:
                 check_room(request.size.memory_mb, source.memory_bytes)
-            draft = self._draft(principal.team, request, source)
+            draft = self._draft(principal, request, source)
             birth = Birth(replace(draft, node=node or source.node), cold=source.cold)
             if request.idempotency_key:
                 await self._remember(transaction, principal.team, request, birth.draft.id)
@@ -242,7 +245,11 @@ class Sandboxes:
         the node raises: then it holds from its next waking on."""
         check_egress(egress, private_proxies=self._private_proxies)
         changed = await self._change(
-            team, ref, "change what it may reach", ["egress"], lambda record: replace(record, egress=egress)
+            team,
+            ref,
+            "change what it may reach",
+            ["egress"],
+            lambda record: replace(record, egress=_unmasked(egress, record.egress)),
         )
         await self._make_so(changed)
         return changed
@@ -301,10 +308,10 @@ class Sandboxes:
         except TemplateNotFound as missing:
             raise (self._builds.excuse(ref) or missing) from None
 
-    def _draft(self, team: TeamId, request: CreateSandbox, source: Source) -> Sandbox:
+    def _draft(self, principal: Principal, request: CreateSandbox, source: Source) -> Sandbox:
         return Sandbox(
             id=ids.new_sandbox_id(self._random),
-            team=team,
+            team=principal.team,
             name=request.name,
             template=source.template,
             origin=source.snapshot,
@@ -319,11 +326,12 @@ class Sandboxes:
             metadata=dict(request.metadata),
             env={**source.env, **request.env},
             policy=request.policy,
-            egress=request.egress,
+            egress=_unmasked(request.egress, OPEN),
             ingress=self._guarded(replace(request.ingress, token=None)),
             user=source.user,
             workdir=source.workdir,
             has_desktop=source.has_desktop,
+            token_holders=holders(principal),
         )
 
     async def _known(self, transaction: Transaction, team: TeamId, request: CreateSandbox) -> SandboxId | None:
@@ -363,7 +371,7 @@ class Sandboxes:
             check_policy(wanted)
             changed["policy"] = wanted
         if not isinstance(changes.egress, Unset):
-            egress = changes.egress(record.egress)
+            egress = _unmasked(changes.egress(record.egress), record.egress)
             check_egress(egress, private_proxies=self._private_proxies)
             changed["egress"] = egress
         if not isinstance(changes.ingress, Unset):
@@ -398,3 +406,7 @@ def check_request(request: CreateSandbox, *, private_proxies: bool = False) -> N
     key = request.idempotency_key
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
         raise Invalid("idempotency_key_invalid", f"An idempotency key has 1 to {LONGEST_KEY} printable characters.", key=key[:40])
+
+
+def _unmasked(wanted: Egress, kept: Egress) -> Egress:
+    return replace(wanted, rules=unmasked(wanted.rules, kept.rules))

@@ -11,9 +11,11 @@ from roost.control.endings import is_being_cloned
 from roost.control.flights import Flights
 from roost.control.moves import Birth
 from roost.control.nodes import Nodes
-from roost.control.references import find_sandbox
+from roost.control.references import check_key, find_sandbox
+from roost.control.tokens import holders
 from roost.control.trash import Trash
 from roost.domain import ids
+from roost.domain.access import Principal
 from roost.domain.errors import Conflict, NotDead, NothingKept
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import TeamId, is_id, is_name
@@ -31,11 +33,12 @@ class Undeletes:
         self._nodes = nodes
         self._trash = trash
 
-    async def undelete(self, team: TeamId, ref: str) -> Sandbox:
+    async def undelete(self, principal: Principal, ref: str) -> Sandbox:
         """A new sandbox that goes on from what was kept of the dead one: with its memory if it was killed in its sleep, else
         booted from its disk. It has the same name, if that is free, and the same metadata, policy, environment and network.
         Raises SandboxNotFound, NotDead, NothingKept, Conflict, NodeFull, or what the node raises; then what was kept is still
         there."""
+        team = principal.team
         found: list[tuple[Sandbox, Snapshot]] = []
 
         async with self._store.reading() as reader:
@@ -43,10 +46,12 @@ class Undeletes:
         node = await self._nodes.place(kept.node)
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
+            await check_key(transaction, principal)
             dead, entry = await self._find(transaction, team, ref)
             found.append((dead, entry))
             name = dead.name if await _is_free(transaction, team, dead.name) else None
-            return (Birth(replace(self._draft(dead, entry, name), node=node), cold=entry.kind is Kind.DISK, why="undelete"),)
+            draft = replace(self._draft(principal, dead, entry, name), node=node)
+            return (Birth(draft, cold=entry.kind is Kind.DISK, why="undelete"),)
 
         (flight,) = await self._flights.create(prepare)
         sandbox = (await flight.result()).sandbox
@@ -70,7 +75,7 @@ class Undeletes:
             )
         return dead, entry
 
-    def _draft(self, dead: Sandbox, entry: Snapshot, name: str | None) -> Sandbox:
+    def _draft(self, principal: Principal, dead: Sandbox, entry: Snapshot, name: str | None) -> Sandbox:
         ingress = dead.ingress
         return replace(
             dead,
@@ -87,6 +92,7 @@ class Undeletes:
             reason=None,
             trash=None,
             undelete_until=None,
+            token_holders=holders(principal),
             revision=0,
         )
 

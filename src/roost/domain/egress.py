@@ -59,7 +59,7 @@ class Egress:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     dns: tuple[str, ...] | None = None
-    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     plain: tuple[str, ...] = ()
     proxy: Proxy | None = None
 

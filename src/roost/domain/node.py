@@ -18,8 +18,8 @@ class Identity:
     sandbox: SandboxId
     hostname: str
     template: str
-    access_token: str
-    env: Mapping[str, str] = field(default_factory=dict)
+    access_token: str = field(repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     user: str = "user"
     workdir: str = "/home/user"
     fresh: bool = False  # a new identity (create, fork), not the same one awake again

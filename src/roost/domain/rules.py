@@ -18,6 +18,9 @@ LONGEST_HEADER_BYTES = 8192
 SHORTEST_SECRET_BYTES = 8
 """Anything shorter is a word that answers have for reasons of their own, and no secret that would hold."""
 
+MASK = "********"
+"""What is shown in place of a header's value. Sent back, it stands for the value that is kept."""
+
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _PLACEHOLDER = re.compile(r"\$\{e2b\.[^}]*\}")
@@ -42,6 +45,29 @@ _OPEN_HEADERS = frozenset(
     )
 )
 """Headers that say nothing secret, and whose values answers have too."""
+
+
+def masked(rules: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """The rules as they may be shown: values are often secrets."""
+    return {host: dict.fromkeys(headers, MASK) for host, headers in rules.items()}
+
+
+def unmasked(wanted: Mapping[str, Mapping[str, str]], kept: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """The rules with the values that are kept in place of their masks. Raises Invalid for a mask behind which there is none."""
+    rules: dict[str, dict[str, str]] = {}
+    for host, headers in wanted.items():
+        known = kept.get(host, {})
+        for name, value in headers.items():
+            if value == MASK and known.get(name, MASK) == MASK:
+                raise Invalid(
+                    "mask_of_nothing",
+                    f"The rule for {host} has {MASK} for {name}, which stands for the value that is kept; but none is."
+                    " Send the value itself.",
+                    field="rules",
+                    entry=host,
+                )
+        rules[host] = {name: known[name] if value == MASK else value for name, value in headers.items()}
+    return rules
 
 
 def check_rules(rules: Mapping[str, Mapping[str, str]], plain: Iterable[str]) -> None:

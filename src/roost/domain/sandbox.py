@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
 from roost.domain.egress import OPEN, Egress
-from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.ids import KeyId, LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import Action, State
 
 
@@ -57,7 +57,7 @@ class Ingress:
     guards it."""
 
     public: bool = True
-    token: str | None = None  # what a request brings when not public; stays the same over sleep
+    token: str | None = field(default=None, repr=False)  # what a request brings when not public; stays the same over sleep
     mask_host: str | None = None  # the Host that services see; `${PORT}` stands for their port
     https_ports: tuple[int, ...] = ()  # services that speak TLS; their certificates are not checked
 
@@ -107,7 +107,7 @@ class Sandbox:
     state: State
     incarnation: int  # counts the processes that stood behind it; 0 before the first
     size: Size
-    access_token: str  # the agent's; stays the same over sleep
+    access_token: str = field(repr=False)  # the agent's; stays the same over sleep
     created_at: float
     started_at: float  # of this incarnation
     changed_at: float  # of `state`
@@ -130,4 +130,5 @@ class Sandbox:
     undelete_until: float | None = None  # dead: for how long
     endpoint: str | None = None  # where this incarnation answers, in words of its node: only an edge of that node reads them
     lost: int = 0  # the newest incarnation whose process was lost: connections to it, or to an earlier one, lead nowhere
+    token_holders: tuple[KeyId, ...] | None = None  # keys that were given its tokens; None: nobody knows, as of an older Roost
     revision: int = 0

@@ -14,6 +14,7 @@ from roost.domain.errors import EngineFailed, NodeFull, SnapshotDamaged, Templat
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.proxy import Proxy
+from roost.domain.rules import MASK
 from roost.domain.sandbox import OnTimeout
 
 from .house import House
@@ -139,7 +140,8 @@ async def test_rules_by_name_headers_proxies_and_dns_are_taken_and_shown(http: h
     answer = await http.get(f"/sandboxes/{id}")
     assert "hidden" not in answer.text and "CERTIFICATE" not in answer.text
     shown = {"address": "proxy.example.com:1080", "username": "ada", "tls": {"enabled": True, "serverName": "proxy.internal"}}
-    assert answer.json()["network"] == {"allowPublicTraffic": True, **network, "egressProxy": shown}
+    rules = {"api.example.com": [{"transform": {"headers": {"X-Key": MASK}}}]}
+    assert answer.json()["network"] == {"allowPublicTraffic": True, **network, "egressProxy": shown, "rules": rules}
     assert (await http.put(f"/sandboxes/{id}/network", json={"dnsServers": []})).status_code == 204
     assert house.node.guests[id].egress == Egress(dns=())
     assert (await http.get(f"/sandboxes/{id}")).json()["network"] == {"allowPublicTraffic": True, "dnsServers": []}

@@ -10,6 +10,7 @@ import pytest
 from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import SandboxId
 from roost.domain.proxy import Proxy
+from roost.domain.rules import MASK
 
 from .house import House
 
@@ -23,7 +24,6 @@ PLAIN = {
     "rules": {},
     "proxy": None,
     "public": True,
-    "traffic_token": None,
     "mask_host": None,
     "https_ports": [],
 }
@@ -57,7 +57,7 @@ async def test_it_is_made_with_what_it_may_reach(http: httpx.AsyncClient, house:
     made = await create(http, internet=False, allow=["api.example.com"], dns=["203.0.113.53"], rules=rules, proxy=proxy)
     shown = {"address": "http://proxy.example.com:3128", "username": "ada", "tls": False, "server_name": None}
     wanted = {"internet": False, "allow": ["api.example.com"], "dns": ["203.0.113.53"], "proxy": shown}
-    wanted["rules"] = {"api.example.com": {"headers": {"X-Key": "value"}, "plain": False}}
+    wanted["rules"] = {"api.example.com": {"headers": {"X-Key": MASK}, "plain": False}}
     assert made["network"] == PLAIN | wanted
     assert egress_of(house, made) == Egress(
         internet=False,
@@ -95,12 +95,20 @@ async def test_only_the_fields_that_are_mentioned_change(http: httpx.AsyncClient
     assert egress_of(house, made) == Egress(internet=False)
 
 
+async def traffic_token(http: httpx.AsyncClient) -> str | None:
+    return (await http.post("/v1/sandboxes/ada/token")).json()["traffic_token"]
+
+
 async def test_closing_its_ports_gives_a_token_that_stays(http: httpx.AsyncClient, house: House) -> None:
     await create(http)
     closed = await change(http, public=False, https_ports=[8443])
-    assert closed["traffic_token"] and closed["https_ports"] == [8443]
+    assert closed["https_ports"] == [8443]
+    token = await traffic_token(http)
+    assert token
     assert await change(http, mask_host="inside:${PORT}") == closed | {"mask_host": "inside:${PORT}"}
-    assert (await change(http, public=True))["traffic_token"] is None
+    assert await traffic_token(http) == token
+    await change(http, public=True)
+    assert await traffic_token(http) is None
 
 
 @pytest.mark.parametrize(

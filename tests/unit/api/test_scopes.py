@@ -50,7 +50,8 @@ async def test_a_key_to_look_changes_nothing(http: httpx.AsyncClient) -> None:
     for path in ("/sandboxes", f"/sandboxes/{id}", "/v2/sandboxes", "/templates"):
         assert (await http.get(path, headers=headers)).status_code == 200, path
     for method, path in (
-        ("POST", "/v1/sandboxes"), ("PATCH", "/v1/sandboxes/ada"), ("DELETE", "/v1/sandboxes/ada"), ("POST", "/v1/sandboxes/ada/pause"),
+        ("POST", "/v1/sandboxes"), ("PATCH", "/v1/sandboxes/ada"), ("DELETE", "/v1/sandboxes/ada"),
+        ("POST", "/v1/sandboxes/ada/pause"), ("POST", "/v1/sandboxes/ada/token"),
         ("POST", "/v1/sandboxes/ada/links"), ("POST", "/v1/sandboxes/ada/questions"),
         ("GET", "/v1/keys"), ("POST", "/v1/keys"), ("POST", f"/sandboxes/{id}/connect"), ("POST", "/v2/sandboxes"),
         ("DELETE", f"/sandboxes/{id}"), ("GET", "/api-keys"),
@@ -72,8 +73,8 @@ async def test_a_key_for_one_sandbox_knows_no_other(http: httpx.AsyncClient) -> 
         assert (answer.status_code, answer.text.replace(ref, NOBODY)) == (404, unknown.text)
         assert (await http.post(f"/v1/sandboxes/{ref}/pause", headers=headers)).status_code == 404
     for method, path in (
-        ("POST", "/v1/sandboxes"), ("POST", "/v1/sandboxes/mine/fork"), ("POST", "/v1/sandboxes/mine/undelete"), ("GET", "/v1/keys"),
-        ("GET", "/v1/node"),
+        ("POST", "/v1/sandboxes"), ("POST", "/v1/sandboxes/mine/fork"), ("POST", "/v1/sandboxes/mine/undelete"),
+        ("GET", "/v1/keys"), ("GET", "/v1/node"),
     ):  # fmt: skip
         assert (await http.request(method, path, headers=headers, json={})).status_code == 403, (method, path)
     assert (await http.get("/v1/sandboxes/other")).json()["state"] == "running"

@@ -143,7 +143,9 @@ def test_two_roosts_on_one_host_have_cookies_of_different_names() -> None:
 async def test_a_cookie_that_a_sandboxs_page_planted_signs_nobody_out(browser: httpx.AsyncClient, house: House) -> None:
     """The browser sends both, the one with the longer path first; which was whose it does not say."""
     name = house.services.sessions.cookie
-    good = f"{name}={house.services.sessions.seal((await house.services.keys.identify(house.key)).key)}"
+    key = (await house.services.keys.identify(house.key)).key
+    assert key is not None
+    good = f"{name}={house.services.sessions.seal(key)}"
     planted = (f"{name}=planted", f"{name}=", name, "roost_session=planted", f"{name}={sessions(b'theirs').seal(KEY)}")
     for bad in planted:
         for cookies in (f"{bad}; {good}", f"{good}; {bad}", f"a=1; {bad}; {good}; {bad}"):

@@ -98,7 +98,7 @@ export const getNode = (signal?: Signal) => request<NodeReport>("GET", "/v1/node
 export const getVersion = (signal?: Signal) =>
   request<Version>("GET", "/v1/version", { signal });
 export const listKeys = (signal?: Signal) => request<{ keys: Key[] }>("GET", "/v1/keys", { signal });
-export const createKey = (name: string, key: string) => request<NewKey>("POST", "/v1/keys", { body: { name }, key });
+export const createKey = (name: string, scope: string, key: string) => request<NewKey>("POST", "/v1/keys", { body: { name, scope }, key });
 export const revokeKey = (id: string) => request<void>("DELETE", `/v1/keys/${part(id)}`);
 
 // Questions

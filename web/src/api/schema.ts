@@ -165,7 +165,8 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description The secret is in this answer and nowhere else. A browser's session is not enough: the request must carry a key itself.
+         * @description The secret is in this answer and nowhere else. Nobody gives more than they have: a key of an operator makes all kinds, one
+         *     with the scope `full` all but those.
          */
         post: operations["createKey"];
         delete?: never;
@@ -186,7 +187,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description From now on it opens nothing.
+         * @description From now on it opens nothing. The last key of an operator stays.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -242,7 +243,7 @@ export interface paths {
         put?: never;
         /**
          * Let every sandbox sleep
-         * @description Of every team: for taking the machine down. The answer comes when the last one sleeps.
+         * @description Of every team, for taking the machine down: an operator's alone. The answer comes when the last one sleeps.
          */
         post: operations["sleepAll"];
         delete?: never;
@@ -454,7 +455,7 @@ export interface paths {
         /**
          * Make a link to its screen or to a port
          * @description Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
-         *     sandbox whose ports are not public. For a `control` link a browser's session is not enough: the request must carry a key.
+         *     sandbox whose ports are not public.
          */
         post: operations["makeLink"];
         delete?: never;
@@ -605,6 +606,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sandboxes/{ref}/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get the tokens that open it
+         * @description `access_token` opens the agent inside, in the header `X-Access-Token`; `traffic_token` its ports while they are not public,
+         *     in `E2B-Traffic-Access-Token`. They stay the same until they are rotated; a key that is revoked takes those it was given
+         *     along.
+         */
+        post: operations["getTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{ref}/undelete": {
         parameters: {
             query?: never;
@@ -638,8 +661,8 @@ export interface paths {
         put?: never;
         /**
          * Sign a browser in
-         * @description The answer sets a cookie, for 7 days. It is accepted wherever a key is, but for making keys and links that drive. What
-         *     changes something needs the header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
+         * @description The answer sets the cookie `roost_session`, for 7 days. It is accepted wherever a key is. What changes something needs the
+         *     header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
          */
         post: operations["signIn"];
         /**
@@ -982,6 +1005,106 @@ export interface components {
             /** Who */
             who: string;
         };
+        /**
+         * EnteredModel
+         * @description A sandbox with its tokens: for whoever made it, or asked for them. No other answer has them.
+         */
+        EnteredModel: {
+            /**
+             * Access Token
+             * @description Opens the agent inside it.
+             */
+            access_token: string;
+            /**
+             * Changed At
+             * @description Of its state: asleep, awake or dead since then.
+             * @example 2026-01-31T12:00:00.250Z
+             */
+            changed_at: string;
+            /**
+             * Created At
+             * @description RFC 3339, UTC.
+             * @example 2026-01-31T12:00:00.250Z
+             */
+            created_at: string;
+            /** Domain */
+            domain: string;
+            /** @description The person who drives; null: the agent does. */
+            driver: components["schemas"]["DriverModel"] | null;
+            /** Expires At */
+            expires_at: string | null;
+            /**
+             * Has Desktop
+             * @description It has a screen.
+             */
+            has_desktop: boolean;
+            hold: components["schemas"]["HoldModel"] | null;
+            /**
+             * Id
+             * @example i0h3mn29fk4ttq0xv2c71
+             */
+            id: string;
+            /**
+             * Incarnation
+             * @description Counts the processes that stood behind it.
+             */
+            incarnation: number;
+            /** Metadata */
+            metadata: {
+                [key: string]: string;
+            };
+            /** Name */
+            name: string | null;
+            /** @description What it may reach, and who may reach it. */
+            network: components["schemas"]["NetworkModel"];
+            /** @description The move under way. */
+            operation: components["schemas"]["OperationModel"] | null;
+            /**
+             * Parent
+             * @description The sandbox it was forked from.
+             */
+            parent: string | null;
+            policy: components["schemas"]["PolicyFields"];
+            /**
+             * Reason
+             * @description Why it died, or was rewound.
+             */
+            reason: string | null;
+            /**
+             * Revision
+             * @description Counts its changes: of two answers, the one with the smaller is the older.
+             */
+            revision: number;
+            size: components["schemas"]["SizeModel"];
+            /**
+             * Snapshot
+             * @description The newest: where resume and rewind lead.
+             */
+            snapshot: string | null;
+            /**
+             * Started At
+             * @description Of this incarnation.
+             */
+            started_at: string | null;
+            state: components["schemas"]["State"];
+            /** Template */
+            template: string;
+            /**
+             * Traffic Token
+             * @description Opens its ports when they are not public.
+             */
+            traffic_token: string | null;
+            /**
+             * Undelete Until
+             * @description Until then a dead one can be undeleted.
+             */
+            undelete_until: string | null;
+            /**
+             * Url
+             * @example http://{port}-i0h3mn29fk4ttq0xv2c71.roost.localhost:4700
+             */
+            url: string;
+        };
         /** ErrorAnswer */
         ErrorAnswer: {
             error: components["schemas"]["ErrorDetail"];
@@ -1123,7 +1246,7 @@ export interface components {
             /** Errors */
             errors: components["schemas"]["ForkFailure"][];
             /** Sandboxes */
-            sandboxes: components["schemas"]["SandboxModel"][];
+            sandboxes: components["schemas"]["EnteredModel"][];
         };
         /** ForkBody */
         ForkBody: {
@@ -1204,6 +1327,12 @@ export interface components {
              * @description What it is for.
              */
             name: string;
+            /**
+             * Scope
+             * @description `operator`: all, and the machine. `full`: all sandboxes of the team. `read-only`: sees them, changes nothing. `sandbox:<id>`: that one.
+             * @default full
+             */
+            scope: string;
         };
         /** KeyList */
         KeyList: {
@@ -1227,6 +1356,12 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /**
+             * Scope
+             * @description How far it reaches.
+             * @example full
+             */
+            scope: string;
         };
         /**
          * Kind
@@ -1370,11 +1505,11 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description Host name to what every request to it is given: a rule, or just its headers.
+             * @description Host name to the headers that every request to it is given. Values are never shown: `********` stands in their place, and sent back keeps what is there.
              * @default {}
              */
             rules: {
-                [key: string]: components["schemas"]["RuleBody"] | {
+                [key: string]: {
                     [key: string]: string;
                 };
             };
@@ -1410,16 +1545,13 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description By host name.
+             * @description Host name to the headers that every request to it is given. Values are never shown: `********` stands in their place, and sent back keeps what is there.
              */
             rules: {
-                [key: string]: components["schemas"]["RuleModel"];
+                [key: string]: {
+                    [key: string]: string;
+                };
             };
-            /**
-             * Traffic Token
-             * @description Opens its ports when they are not public.
-             */
-            traffic_token: string | null;
         };
         /** NewKeyModel */
         NewKeyModel: {
@@ -1438,6 +1570,12 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /**
+             * Scope
+             * @description How far it reaches.
+             * @example full
+             */
+            scope: string;
             /**
              * Secret
              * @description Shown this once and kept nowhere.
@@ -1765,11 +1903,6 @@ export interface components {
         /** ResumedModel */
         ResumedModel: {
             /**
-             * Access Token
-             * @description Opens the agent inside it.
-             */
-            access_token: string;
-            /**
              * Changed At
              * @description Of its state: asleep, awake or dead since then.
              * @example 2026-01-31T12:00:00.250Z
@@ -1872,48 +2005,8 @@ export interface components {
              */
             snapshot: string;
         };
-        /**
-         * RuleBody
-         * @description What requests to a host are given.
-         */
-        RuleBody: {
-            /**
-             * Headers
-             * @description In place of the request's own of these names.
-             */
-            headers: {
-                [key: string]: string;
-            };
-            /**
-             * Plain
-             * @description Whether also in plain http, where everybody on the way can read them.
-             * @default false
-             */
-            plain: boolean;
-        };
-        /** RuleModel */
-        RuleModel: {
-            /**
-             * Headers
-             * @description In place of the request's own of these names.
-             */
-            headers: {
-                [key: string]: string;
-            };
-            /**
-             * Plain
-             * @description Whether also in plain http, where everybody on the way can read them.
-             * @default false
-             */
-            plain: boolean;
-        };
         /** SandboxModel */
         SandboxModel: {
-            /**
-             * Access Token
-             * @description Opens the agent inside it.
-             */
-            access_token: string;
             /**
              * Changed At
              * @description Of its state: asleep, awake or dead since then.
@@ -2052,6 +2145,12 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /**
+             * Scope
+             * @description How far it reaches.
+             * @example full
+             */
+            scope: string;
         };
         /**
          * SessionModel
@@ -2108,13 +2207,13 @@ export interface components {
         };
         /**
          * SleepAllAnswer
-         * @description Who sleeps now, and who could not be put to sleep.
+         * @description Who sleeps now, by id, and who could not be put to sleep.
          */
         SleepAllAnswer: {
             /** Errors */
             errors: components["schemas"]["ErrorDetail"][];
             /** Sandboxes */
-            sandboxes: components["schemas"]["SandboxModel"][];
+            sandboxes: string[];
         };
         /**
          * SlotsModel
@@ -2234,7 +2333,7 @@ export interface components {
             packages: string[];
             /**
              * Sandboxes
-             * @description Living ones that were made from it, of all teams.
+             * @description Living ones of the team that were made from it.
              */
             sandboxes: number;
             size: components["schemas"]["SizeModel"];
@@ -2299,10 +2398,16 @@ export interface components {
             domain: string;
             /** Engine */
             engine: string;
-            /** Home */
-            home: string;
-            /** Pid */
-            pid: number;
+            /**
+             * Home
+             * @description On its machine; null for whoever does not operate it.
+             */
+            home: string | null;
+            /**
+             * Pid
+             * @description As `home`.
+             */
+            pid: number | null;
             /** Version */
             version: string;
         };
@@ -3070,6 +3175,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The body is too large. */
             413: {
                 headers: {
@@ -3156,6 +3270,15 @@ export interface operations {
             };
             /** @description No such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not in this state, or somebody else was first. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3908,7 +4031,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SandboxModel"];
+                    "application/json": components["schemas"]["EnteredModel"];
                 };
             };
             /** @description The request makes no sense as it stands. */
@@ -5907,6 +6030,101 @@ export interface operations {
             };
         };
     };
+    getTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A sandbox's id or name. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnteredModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There was one; it is dead. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     undeleteSandbox: {
         parameters: {
             query?: never;
@@ -5925,7 +6143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SandboxModel"];
+                    "application/json": components["schemas"]["EnteredModel"];
                 };
             };
             /** @description The request makes no sense as it stands. */

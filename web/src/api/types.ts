@@ -5,6 +5,8 @@ type Schemas = components["schemas"];
 
 export type State = Schemas["State"];
 export type Sandbox = Schemas["SandboxModel"];
+/** With its tokens: only where it was made, or where they were asked for. */
+export type Entered = Schemas["EnteredModel"];
 export type Driver = Schemas["DriverModel"];
 /** A network policy; the pages need and change these four of it. */
 export type Network = Pick<Schemas["NetworkModel"], "internet" | "allow" | "deny" | "public"> & Partial<Schemas["NetworkModel"]>;

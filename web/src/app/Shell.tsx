@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Suspense, useState } from "react";
 import * as calls from "../api/calls";
+import { forgetTokens } from "../api/tokens";
 import type { Session } from "../api/types";
 import { useLive } from "../live/useLive";
 import type { LiveStatus } from "../live/stream";
@@ -124,6 +125,7 @@ function SignOut() {
   const client = useQueryClient();
   const leave = async () => {
     try {
+      forgetTokens();
       await calls.signOut();
       begin(client, null);
     } catch (error) {

@@ -39,14 +39,14 @@ async function keepTrying(signal: AbortSignal, work: () => Promise<void>): Promi
 }
 
 function Screen({ sandbox, live }: { sandbox: Sandbox; live: boolean }) {
-  const { url, access_token } = sandbox;
+  const { id, url } = sandbox;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [drawn, setDrawn] = useState(false);
   useEffect(() => {
     if (!live) return;
     const stop = new AbortController();
     void keepTrying(stop.signal, async () => {
-      const response = await askAgent({ url, access_token }, "/desktop/frames", {
+      const response = await askAgent({ id, url }, "/desktop/frames", {
         quiet: true,
         query: { width: 480, every_ms: 1000 },
         signal: stop.signal,
@@ -64,7 +64,7 @@ function Screen({ sandbox, live }: { sandbox: Sandbox; live: boolean }) {
       }
     });
     return () => stop.abort();
-  }, [live, url, access_token]);
+  }, [live, id, url]);
   return (
     <>
       <canvas ref={canvas} width={480} height={300} aria-hidden="true" hidden={!drawn} />
@@ -79,17 +79,17 @@ interface TailMessage {
 }
 
 function Tail({ sandbox, live }: { sandbox: Sandbox; live: boolean }) {
-  const { url, access_token } = sandbox;
+  const { id, url } = sandbox;
   const [tail, setTail] = useState<TailMessage | null>(null);
   useEffect(() => {
     if (!live) return;
     const stop = new AbortController();
     void keepTrying(stop.signal, async () => {
-      const response = await askAgent({ url, access_token }, "/tail", { quiet: true, query: { lines: 8 }, signal: stop.signal });
+      const response = await askAgent({ id, url }, "/tail", { quiet: true, query: { lines: 8 }, signal: stop.signal });
       for await (const { data } of readEvents(response)) setTail(JSON.parse(data) as TailMessage);
     });
     return () => stop.abort();
-  }, [live, url, access_token]);
+  }, [live, id, url]);
   const lines = tail?.lines ?? [];
   return lines.length > 0 ? (
     <pre className="tail" aria-hidden="true">

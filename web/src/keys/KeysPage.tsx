@@ -17,7 +17,7 @@ export default function KeysPage() {
   return (
     <div className="page">
       <PageHead title="Keys" actions={<Button look="primary" icon="plus" onClick={() => setMaking(true)}>New key</Button>}>
-        Whoever holds a key can do everything. One for each program or person, so that each can be revoked alone.
+        One for each program or person, with no more reach than it needs, so that each can be revoked alone.
       </PageHead>
       {list.isError ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
@@ -26,11 +26,12 @@ export default function KeysPage() {
       ) : (
         <div className="card table-scroll">
           <table className="table">
-            <thead><tr><th scope="col">Name</th><th scope="col">Ends in</th><th scope="col" className="wide-only">Made</th><th><span className="visually-hidden">Actions</span></th></tr></thead>
+            <thead><tr><th scope="col">Name</th><th scope="col">Reach</th><th scope="col">Ends in</th><th scope="col" className="wide-only">Made</th><th><span className="visually-hidden">Actions</span></th></tr></thead>
             <tbody>
               {list.data.map((key) => (
                 <tr key={key.id}>
                   <td><span className="row wrap"><strong>{key.name}</strong>{key.id === own && <Badge tone="green">this session</Badge>}</span></td>
+                  <td>{reachOf(key.scope)}</td>
                   <td><code>…{key.hint}</code></td>
                   <td className="muted nowrap wide-only"><RelativeTime at={key.created_at} /></td>
                   <td className="num"><Button small onClick={() => setDoomed(key)} aria-label={`Revoke ${key.name}`}>Revoke…</Button></td>
@@ -60,10 +61,21 @@ export default function KeysPage() {
   );
 }
 
+const SCOPES = [
+  { value: "full", label: "All sandboxes" },
+  { value: "read-only", label: "All sandboxes, to look at" },
+  { value: "operator", label: "All sandboxes, and the machine" },
+];
+
+const reachOf = (scope: string): string =>
+  SCOPES.find(({ value }) => value === scope)?.label ?? (scope.startsWith("sandbox:") ? `Sandbox ${scope.slice("sandbox:".length)}` : scope);
+
 function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [key, setKey] = useState("");
+  const [scope, setScope] = useState<string>("full");
+  const operates = useSession().data?.key.scope === "operator";
   const [made, setMade] = useState<NewKey | null>(null);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
@@ -71,7 +83,7 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
     setBusy(true);
     setFailure(null);
     try {
-      setMade(await calls.createKey(name.trim(), key));
+      setMade(await calls.createKey(name.trim(), scope, key));
       await client.invalidateQueries({ queryKey: keys.keys });
     } catch (error) {
       setFailure(error);
@@ -100,6 +112,13 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
     >
       <Field label="What is it for?" hint="People see this name when the key's holder takes over a screen or answers a question.">
         {(ids) => <input {...ids} className="input" value={name} placeholder="anna's laptop" autoComplete="off" onChange={(event) => setName(event.target.value)} />}
+      </Field>
+      <Field label="How far does it reach?" hint="A key for one sandbox alone: `roost keys create --scope sandbox:ID`.">
+        {(ids) => (
+          <select {...ids} className="select" value={scope} onChange={(event) => setScope(event.target.value)}>
+            {SCOPES.filter(({ value }) => operates || value !== "operator").map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
+          </select>
+        )}
       </Field>
       <KeyAgain value={key} onChange={setKey} what="A new key" />
       {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}

@@ -46,9 +46,9 @@ async def _connect(caller: Caller, use: Use, ref: str, body: models.ConnectBody)
     record = (await use.power.resume(caller.team, before.id, cold=body.memory is False)).sandbox
     if record.incarnation == before.incarnation:
         record = await use.sandboxes.extend(caller.team, record.id, timeout_s, allow_shorter=False)
-        return JSONResponse(await _running(caller, use, record), 200)
+        return JSONResponse(await rendering.sandbox(caller, use, record), 200)
     record = await deadlines.begin(caller, use, record, timeout_s)
-    return JSONResponse(await _running(caller, use, record), 201)
+    return JSONResponse(await rendering.sandbox(caller, use, record), 201)
 
 
 @router.post("/resume", status_code=201, operation_id="resumeSandbox")
@@ -63,7 +63,7 @@ async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _
     await deadlines.prepare(caller, use, before, deadlines.lasting(policy, timeout_s))
     record = (await use.power.resume(caller.team, before.id)).sandbox
     record = await deadlines.begin(caller, use, record, timeout_s)
-    return JSONResponse(await _running(caller, use, record), 201)
+    return JSONResponse(await rendering.sandbox(caller, use, record), 201)
 
 
 @router.post("/pause", status_code=204, operation_id="pauseSandbox")
@@ -104,7 +104,7 @@ async def fork(caller: Caller, use: Use, ref: Ref, body: models.ForkBody = _FORK
     parent = await living(caller, use, ref)
     if rendering.SHOWN_AS[parent.state] == rendering.PAUSED:
         raise SandboxNotFound(ref)
-    children = await use.forks.fork(caller.team, parent.id, body.count or 1)
+    children = await use.forks.fork(caller, parent.id, body.count or 1)
     return JSONResponse([await _child(caller, use, child, timeout_s) for child in children], 201)
 
 
@@ -116,7 +116,7 @@ async def _child(caller: Caller, use: Use, child: Sandbox | RoostError, timeout_
         record = await use.sandboxes.extend(caller.team, child.id, timeout_s)
     except RoostError as error:
         return {"error": errors.content(error)}
-    return {"sandbox": await _running(caller, use, record)}
+    return {"sandbox": await rendering.sandbox(caller, use, record)}
 
 
 @router.post("/snapshots", status_code=201, operation_id="createSnapshot")
@@ -127,7 +127,3 @@ async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody
     keep_memory = body.memory is not False
     taken = await use.snapshots.take(caller.team, record.id, name=name, keep_memory=keep_memory, take_name_over=True)
     return JSONResponse(rendering.snapshot(taken), 201)
-
-
-async def _running(caller: Caller, use: Use, record: Sandbox) -> dict[str, Any]:
-    return rendering.sandbox(record, await rendering.Catalogue.of(caller, use), use.about)

@@ -16,6 +16,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
 from roost.domain.proxy import Proxy
+from roost.domain.rules import masked
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Kind, Snapshot
 from roost.domain.team import ApiKey
@@ -58,15 +59,16 @@ class Catalogue:
         return {"templateID": template.id, "alias": template.name} if template else {"templateID": record.template}
 
 
-def sandbox(record: Sandbox, catalogue: Catalogue, about: About) -> dict[str, Any]:
-    """The answer of whatever makes a sandbox run."""
+async def sandbox(caller: Caller, use: Use, record: Sandbox) -> dict[str, Any]:
+    """The answer of whatever makes a sandbox run: the one that has its tokens."""
+    given, catalogue, about = await use.tokens.give_of(caller, record), await Catalogue.of(caller, use), use.about
     return {
         **catalogue.fields(record),
         "sandboxID": record.id,
         "clientID": record.node,
         "envdVersion": ENVD_VERSION,
-        "envdAccessToken": record.access_token,
-        "trafficAccessToken": record.ingress.token,
+        "envdAccessToken": given.access,
+        "trafficAccessToken": given.traffic,
         "domain": _domain(about),
     }
 
@@ -91,7 +93,6 @@ def detail(record: Sandbox, catalogue: Catalogue, about: About, snapshot: Snapsh
     """`snapshot` is the one it sleeps in, if it sleeps."""
     shown = {
         **listed(record, catalogue),
-        "envdAccessToken": record.access_token,
         "domain": _domain(about),
         "allowInternetAccess": record.egress.internet,
         "network": network(record),
@@ -111,8 +112,8 @@ def network(record: Sandbox) -> dict[str, Any]:
         "maskRequestHost": ingress.mask_host,
         "httpsPorts": list(ingress.https_ports),
         "rules": {
-            host: [{"transform": {"headers": dict(headers)}} | ({"plain": True} if host in egress.plain else {})]
-            for host, headers in egress.rules.items()
+            host: [{"transform": {"headers": headers}} | ({"plain": True} if host in egress.plain else {})]
+            for host, headers in masked(egress.rules).items()
         },
         "egressProxy": _proxy(egress.proxy) if egress.proxy is not None else None,
     }

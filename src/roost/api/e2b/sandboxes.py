@@ -62,7 +62,7 @@ async def _create(
         message = f"The sandbox that was made under this idempotency key, {error.facts['sandbox']}, is dead. Use a new key."
         raise Conflict("idempotency_outcome_unknown", message) from error
     record = await deadlines.begin(caller, use, record, timeout_s)
-    return JSONResponse(rendering.sandbox(record, await rendering.Catalogue.of(caller, use), use.about), 201)
+    return JSONResponse(await rendering.sandbox(caller, use, record), 201)
 
 
 def _policy(body: models.CreateBody) -> SleepPolicy:

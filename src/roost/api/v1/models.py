@@ -207,12 +207,18 @@ class SandboxModel(Given):
     hold: HoldModel | None
     driver: Annotated[DriverModel | None, Field(description="The person who drives; null: the agent does.")]
     operation: Annotated[OperationModel | None, Field(description="The move under way.")]
-    access_token: Annotated[str, Field(description="Opens the agent inside it.")]
     reason: Annotated[str | None, Field(description="Why it died, or was rewound.")]
     undelete_until: Annotated[Timestamp | None, Field(description="Until then a dead one can be undeleted.")]
     has_desktop: Annotated[bool, Field(description="It has a screen.")]
     url: Annotated[str, Field(examples=["http://{port}-i0h3mn29fk4ttq0xv2c71.roost.localhost:4700"])]
     domain: str
+
+
+class EnteredModel(SandboxModel):
+    """A sandbox with its tokens: for whoever made it, or asked for them. No other answer has them."""
+
+    access_token: Annotated[str, Field(description="Opens the agent inside it.")]
+    traffic_token: Annotated[str | None, Field(description="Opens its ports when they are not public.")]
 
 
 class ResumedModel(SandboxModel):
@@ -232,7 +238,7 @@ class ForkFailure(ErrorDetail):
 class ForkAnswer(Given):
     """Both may be filled: some children run, others could not be made."""
 
-    sandboxes: list[SandboxModel]
+    sandboxes: list[EnteredModel]
     errors: list[ForkFailure]
 
 

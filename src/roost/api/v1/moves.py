@@ -8,6 +8,7 @@ from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.v1 import models, rendering
 from roost.api.v1.responses import MOVE, errors
 from roost.api.v1.sandboxes import Ref
+from roost.domain.errors import RoostError
 
 router = APIRouter(prefix="/v1/sandboxes/{ref}", tags=["sandboxes"], route_class=KeyedRoute)
 
@@ -54,15 +55,17 @@ async def roll_back(caller: Caller, use: Use, ref: Ref, body: models.RollbackBod
 @router.post(
     "/undelete", status_code=201, operation_id="undeleteSandbox", summary="Bring a dead one back", responses=errors(*MOVE)
 )
-async def undelete(caller: Caller, use: Use, ref: Ref) -> models.SandboxModel:
+async def undelete(caller: Caller, use: Use, ref: Ref) -> models.EnteredModel:
     """As a new sandbox, made of what was kept: the same disk (and memory, if it was killed in its sleep), metadata, policy,
     environment and network, and the same name if that is free. By name it is the one that died last."""
-    return rendering.sandbox(await use.undeletes.undelete(caller.team, ref), use.about)
+    back = await use.undeletes.undelete(caller, ref)
+    return rendering.entered(await use.tokens.give_of(caller, back), use.about)
 
 
 @router.post("/fork", status_code=201, operation_id="forkSandbox", summary="Multiply it", responses=errors(*MOVE, 413))
 async def fork(caller: Caller, use: Use, ref: Ref, body: models.ForkBody = _FORK) -> models.ForkAnswer:
     """Children that go on from the same moment, each with an identity of its own. Some may fail while others run:
     `errors` says which and why, and `sandboxes` holds those that run."""
-    children = await use.forks.fork(caller.team, ref, body.count, names=body.names or ())
-    return rendering.forked(children, use.about)
+    children = await use.forks.fork(caller, ref, body.count, names=body.names or ())
+    given = [child if isinstance(child, RoostError) else await use.tokens.give_of(caller, child) for child in children]
+    return rendering.forked(given, use.about)

@@ -11,6 +11,7 @@ from roost.api.v1.schema import GIVEN, TAKEN, Pairs, Text, Whole
 from roost.control.sandboxes import EgressChange, IngressChange
 from roost.domain.egress import OPEN, Egress
 from roost.domain.proxy import Proxy
+from roost.domain.rules import MASK, masked
 from roost.domain.sandbox import PUBLIC, Ingress, Sandbox
 
 Allow = Annotated[
@@ -31,7 +32,13 @@ class RuleBody(BaseModel):
 
     model_config = TAKEN
 
-    headers: Annotated[Pairs, Field(description="In place of the request's own of these names.")]
+    headers: Annotated[
+        Pairs,
+        Field(
+            description="In place of the request's own of these names. Values are never shown:"
+            f" `{MASK}` stands in their place, and sent back keeps what is there."
+        ),
+    ]
     plain: Annotated[bool, Field(description="Whether also in plain http, where everybody on the way can read them.")] = False
 
 
@@ -97,7 +104,6 @@ class NetworkModel(BaseModel):
     rules: Annotated[dict[str, RuleModel], Field(description="By host name.")]
     proxy: ProxyModel | None
     public: bool
-    traffic_token: Annotated[str | None, Field(description="Opens its ports when they are not public.")]
     mask_host: str | None
     https_ports: list[int]
 
@@ -136,12 +142,11 @@ def network(record: Sandbox) -> NetworkModel:
         allow=list(egress.allow),
         deny=list(egress.deny),
         dns=None if egress.dns is None else list(egress.dns),
-        rules={host: RuleModel(headers=dict(headers), plain=host in egress.plain) for host, headers in egress.rules.items()},
+        rules={host: RuleModel(headers=headers, plain=host in egress.plain) for host, headers in masked(egress.rules).items()},
         proxy=ProxyModel(address=proxy.address, username=proxy.username, tls=proxy.tls, server_name=proxy.server_name)
         if proxy
         else None,
         public=ingress.public,
-        traffic_token=ingress.token,
         mask_host=ingress.mask_host,
         https_ports=list(ingress.https_ports),
     )

@@ -12,6 +12,7 @@ from roost.api.v1.network import network
 from roost.control.builds import Build
 from roost.control.power import Resumed
 from roost.control.templates import TemplateUsage
+from roost.control.tokens import Given
 from roost.domain.activity import Activity
 from roost.domain.errors import RoostError
 from roost.domain.events import Event
@@ -78,7 +79,6 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         )
         if operation
         else None,
-        "access_token": record.access_token,
         "has_desktop": record.has_desktop,
         "reason": record.reason,
         "undelete_until": _maybe(record.undelete_until),
@@ -91,6 +91,10 @@ def sandbox(record: Sandbox, about: About) -> models.SandboxModel:
     return models.SandboxModel(**_sandbox_fields(record, about))
 
 
+def entered(given: Given, about: About) -> models.EnteredModel:
+    return models.EnteredModel(**_sandbox_fields(given.sandbox, about), access_token=given.access, traffic_token=given.traffic)
+
+
 def resumed(result: Resumed, about: About) -> models.ResumedModel:
     return models.ResumedModel(**_sandbox_fields(result.sandbox, about), cold=result.cold, lost=list(result.lost))
 
@@ -99,9 +103,9 @@ def error(failure: RoostError) -> models.ErrorDetail:
     return models.ErrorDetail(**error_content(failure))
 
 
-def forked(children: list[Sandbox | RoostError], about: About) -> models.ForkAnswer:
+def forked(children: list[Given | RoostError], about: About) -> models.ForkAnswer:
     return models.ForkAnswer(
-        sandboxes=[sandbox(child, about) for child in children if isinstance(child, Sandbox)],
+        sandboxes=[entered(child, about) for child in children if isinstance(child, Given)],
         errors=[
             models.ForkFailure(**{**error_content(child), "index": index})
             for index, child in enumerate(children)

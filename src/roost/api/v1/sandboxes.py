@@ -35,7 +35,7 @@ async def create(
     idempotency_key: Annotated[
         str | None, Header(description="The same key and body get the same sandbox, for 24 hours.")
     ] = None,
-) -> models.SandboxModel:
+) -> models.EnteredModel:
     """It runs when the answer comes. Made from a template's snapshot, or from one of your own."""
     request = CreateSandbox(
         template=body.template,
@@ -48,7 +48,8 @@ async def create(
         ingress=network.ingress_of(body.network),
         idempotency_key=idempotency_key,
     )
-    return rendering.sandbox(await use.sandboxes.create(caller, request), use.about)
+    made = await use.sandboxes.create(caller, request)
+    return rendering.entered(await use.tokens.give_of(caller, made), use.about)
 
 
 @router.get("", operation_id="listSandboxes", summary="List sandboxes, newest first", responses=errors())

@@ -3,7 +3,7 @@
 import { ApiError, Unreachable } from "../../api/errors";
 import type { Sandbox } from "../../api/types";
 
-export type Door = Pick<Sandbox, "url" | "access_token">;
+export type Door = Pick<Sandbox, "id" | "url">;
 
 export interface Reach {
   signal?: AbortSignal;

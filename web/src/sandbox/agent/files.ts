@@ -2,6 +2,7 @@
 
 import { serverStream, unary, type Message } from "./connect";
 import { AGENT_PORT, askAgent, portUrl } from "../../api/agent";
+import { accessToken, forgetToken } from "../../api/tokens";
 import { errorOf, Unreachable } from "../../api/errors";
 import { address } from "../../api/request";
 import { isRecord, type Door, type Reach } from "./door";
@@ -74,15 +75,18 @@ export async function readFolder(door: Door, path: string): Promise<Blob> {
 }
 
 /** Makes or replaces a file, and its directories. `onProgress` hears of bytes sent. */
-export function write(door: Door, path: string, content: Blob, options: { signal?: AbortSignal; onProgress?: (sent: number) => void } = {}): Promise<void> {
+export async function write(door: Door, path: string, content: Blob, options: { signal?: AbortSignal; onProgress?: (sent: number) => void } = {}): Promise<void> {
+  const token = await accessToken(door.id);
+  options.signal?.throwIfAborted();
   // fetch cannot tell how much of a body was sent.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", portUrl(door, AGENT_PORT) + address("/files", { path }));
-    request.setRequestHeader("X-Access-Token", door.access_token);
+    request.setRequestHeader("X-Access-Token", token);
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = (event) => options.onProgress?.(event.loaded);
     request.onload = () => {
+      if (request.status === 401) forgetToken(door.id);
       if (request.status >= 200 && request.status < 300) resolve();
       else void errorOf(new Response(request.responseText, { status: request.status })).then(reject);
     };

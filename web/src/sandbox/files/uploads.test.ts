@@ -3,7 +3,7 @@ import { ApiError } from "../../api/errors";
 import type { makeDirectory, write } from "../agent/files";
 import { clashesOf, summaryOf, Uploads, worthShowing, type Upload } from "./uploads";
 
-const door = { url: "http://{port}-i1.test", access_token: "t" };
+const door = { id: "i1", url: "http://{port}-i1.test" };
 const file = (name: string) => ({ name, file: new File(["12345"], name) });
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 

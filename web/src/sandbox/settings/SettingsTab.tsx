@@ -3,9 +3,10 @@ import { useState, type ReactNode } from "react";
 import { updateSandbox } from "../../api/calls";
 import { messageOf } from "../../api/errors";
 import { keys } from "../../api/keys";
+import { enter } from "../../api/tokens";
 import type { Network, Policy, Sandbox, UpdateBody } from "../../api/types";
 import { useNames, useSources } from "../../app/queries";
-import { Button, Card, Copyable, Field, format, notify, Notice, RelativeTime, Segments } from "../../ui";
+import { Button, Card, Copyable, Field, format, notify, Notice, Prose, RelativeTime, Segments } from "../../ui";
 import { KillDialog } from "../dialogs";
 import { networkChange, pairsText, policyChange, readList, readPairs, readTime, timeText } from "./fields";
 
@@ -140,9 +141,24 @@ function NetworkCard({ sandbox, network }: { sandbox: Sandbox; network: Network 
         {(ids) => <textarea {...ids} className="textarea mono" rows={3} spellCheck={false} value={deny} onChange={(event) => setDeny(event.target.value)} />}
       </Field>
       <Check checked={open} onChange={setOpen} label="Its ports are public" about="Otherwise a request to them needs its traffic token in the header e2b-traffic-access-token." />
-      {network.traffic_token && <Copyable text={network.traffic_token} label="traffic token" />}
+      {!network.public && <TrafficToken sandbox={sandbox} />}
     </Form>
   );
+}
+
+/** Asked for by whoever wants to see it: it is in no record. */
+function TrafficToken({ sandbox }: { sandbox: Sandbox }) {
+  const [token, setToken] = useState<string | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const show = async () => {
+    try {
+      setToken((await enter(sandbox.id)).traffic_token);
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  if (failure !== null) return <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>;
+  return token === null ? <div><Button onClick={() => void show()}>Show the traffic token</Button></div> : <Copyable text={token} label="traffic token" />;
 }
 
 function Facts({ sandbox }: { sandbox: Sandbox }) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../../api/types";
 import { heirOf } from "./heir";
 
-const network = { internet: true, allow: ["10.0.0.1"], deny: [], dns: null, https_ports: [443], mask_host: null, proxy: null, public: true, rules: {}, traffic_token: "secret" };
+const network = { internet: true, allow: ["10.0.0.1"], deny: [], dns: null, https_ports: [443], mask_host: null, proxy: null, public: true, rules: { "api.example.com": { Authorization: "********" } } };
 const sandbox = {
   id: "i1", metadata: { team: "red" }, network,
   policy: { idle_s: 300, timeout_s: 60, on_timeout: "kill", wake_on_traffic: false, keep_memory: true, idle_cpu_share: 0.1 },
@@ -14,7 +14,7 @@ describe("heirOf", () => {
     expect(heir).toMatchObject({ template: "s1", metadata: { team: "red" }, idle_s: 300, on_timeout: "kill", wake_on_traffic: false });
     expect(heir.network).toMatchObject({ internet: true, allow: ["10.0.0.1"] });
     expect(heir).not.toHaveProperty("timeout_s");
-    expect(heir.network).not.toHaveProperty("traffic_token");
+    expect(heir.network).toHaveProperty("rules", {});
   });
 
   it("reaches nothing when it would have gone through a proxy", () => {

@@ -6,7 +6,8 @@ export function heirOf(sandbox: Sandbox, snapshot: string): CreateBody {
   return { template: snapshot, metadata: sandbox.metadata, ...policy, ...(sandbox.network && { network: networkOf(sandbox.network) }) };
 }
 
-/** A proxy cannot be taken over, since nobody is shown its password. Then it reaches nothing, rather than everything without it. */
-function networkOf({ traffic_token: _, proxy, ...network }: NonNullable<Sandbox["network"]>): CreateBody["network"] {
-  return { ...network, internet: network.internet && proxy === null };
+/** A proxy cannot be taken over, since nobody is shown its password. Then it reaches nothing, rather than everything without it.
+ *  Nor can rules: nobody is shown the values of their headers. */
+function networkOf({ proxy, ...network }: NonNullable<Sandbox["network"]>): CreateBody["network"] {
+  return { ...network, rules: {}, internet: network.internet && proxy === null };
 }

@@ -1,0 +1,20 @@
+"""What opens a sandbox: given by this call, and to whoever makes one. No list and no other answer has it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from roost.api.access import Caller, KeyedRoute, Use
+from roost.api.v1 import models, rendering
+from roost.api.v1.responses import errors
+from roost.api.v1.sandboxes import Ref
+
+router = APIRouter(prefix="/v1/sandboxes/{ref}/token", tags=["sandboxes"], route_class=KeyedRoute)
+
+
+@router.post("", operation_id="getTokens", summary="Get the tokens that open it", responses=errors(404, 410))
+async def get(caller: Caller, use: Use, ref: Ref) -> models.EnteredModel:
+    """`access_token` opens the agent inside, in the header `X-Access-Token`; `traffic_token` its ports while they are not public,
+    in `E2B-Traffic-Access-Token`. They stay the same until they are rotated; a key that is revoked takes those it was given
+    along."""
+    return rendering.entered(await use.tokens.give(caller, ref), use.about)
