@@ -197,6 +197,11 @@ class Settings(BaseSettings):
         return self.home / "session-secret"
 
     @property
+    def store_key(self) -> Path:
+        """What the secrets in the database are sealed with. Without it they are lost: back it up, but not beside the database."""
+        return self.home / "store-key"
+
+    @property
     def engines(self) -> Path:
         return self.home / "engines"
 

@@ -23,6 +23,7 @@ from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
 from roost.drivers.guest.envd import Envd
 from roost.drivers.runtime.gvisor import GVisor
+from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge
 from roost.edge.ledger import TrafficLedger
@@ -58,7 +59,7 @@ async def open_house(
     """Store, node and control, opened and joined. Sandboxes outlive it."""
     clock = SystemClock()
     node_id = _node_id(settings)
-    store = SqlStore(sqlite_url(settings.db))
+    store = SqlStore(sqlite_url(settings.db), seals=Seals(_own_secret(settings.store_key, KEY_BYTES)))
     try:
         await store.migrate()
         async with anyio.create_task_group() as tasks:
@@ -139,7 +140,7 @@ def _join(
         ),
     )
     sessions = Sessions(
-        secret=_session_secret(settings.session_secret), scheme=about.scheme, instance=settings.instance, now=clock.now
+        secret=_own_secret(settings.session_secret, SECRET_BYTES), scheme=about.scheme, instance=settings.instance, now=clock.now
     )
     edge = Edge(control.directory, ledger, clock, settings.domain)
     return House(Services.of(control, about, sessions), edge, node, store)
@@ -165,16 +166,23 @@ def _node_id(settings: Settings) -> NodeId:
     return id
 
 
-def _session_secret(file: Path) -> bytes:
+def _own_secret(file: Path, size_bytes: int) -> bytes:
     """Made once; only root reads it. One that is too short to be whole (a crash while it was written) is made anew."""
     with suppress(FileNotFoundError):
         secret = file.read_bytes()
-        if len(secret) == SECRET_BYTES:
+        if len(secret) == size_bytes:
             return secret
-    secret = os.urandom(SECRET_BYTES)
+    secret = os.urandom(size_bytes)
     unborn = file.with_suffix(".partial")
     unborn.unlink(missing_ok=True)
     with os.fdopen(os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as content:
         content.write(secret)
+        content.flush()
+        os.fsync(content.fileno())
     unborn.replace(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # on disk, before anything is on disk that was sealed with it
+    finally:
+        os.close(folder)
     return secret

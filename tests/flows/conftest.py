@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.store import MemoryStore
 from tests.flows.world import Ground, Roost, serving
@@ -12,7 +13,7 @@ from tests.flows.world import Ground, Roost, serving
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore | SqlStore]:
-    store = MemoryStore() if request.param == "memory" else SqlStore(sqlite_url(tmp_path / "roost.db"))
+    store = MemoryStore() if request.param == "memory" else SqlStore(sqlite_url(tmp_path / "roost.db"), seals=Seals(bytes(32)))
     await store.migrate()
     yield store
     await store.close()

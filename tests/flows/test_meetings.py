@@ -13,7 +13,7 @@ from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Kind
-from tests.flows.world import PATIENCE_S, TEAM, Roost
+from tests.flows.world import ME, PATIENCE_S, TEAM, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,7 @@ async def test_a_fork_does_not_share_a_snapshot_without_memory(roost: Roost) -> 
     gate = roost.ground.node.gate("snapshot")
     taking = Asked(roost, lambda: roost.snapshots.take(TEAM, sandbox.id, keep_memory=False))
     await gate.reached.wait()
-    forking = Asked(roost, lambda: roost.forks.fork(TEAM, sandbox.id, 1))
+    forking = Asked(roost, lambda: roost.forks.fork(ME, sandbox.id, 1))
     gate.open()
     assert (await taking.done()).answer.kind is Kind.DISK
     (child,) = (await forking.done()).answer

@@ -9,7 +9,7 @@ import pytest
 
 from roost.api.http import MAX_BODY_BYTES
 from roost.domain.access import FULL, Principal
-from roost.domain.ids import KeyId, TeamId
+from roost.domain.ids import TeamId
 
 from .house import House
 
@@ -116,7 +116,7 @@ async def test_other_teams_see_none_of_it(http: httpx.AsyncClient, house: House)
     made = await make(http, name="agent")
     snapshot = (await http.post("/v1/sandboxes/agent/snapshots", json={})).json()["id"]
     asked = (await http.post("/v1/sandboxes/agent/questions", json={"text": "?"})).json()["id"]
-    _, secret = await house.services.keys.create(Principal(TeamId("strangers"), FULL, KeyId("keve")), "eve")
+    _, secret = await house.services.keys.create(Principal(TeamId("strangers"), FULL, None), "eve")
     headers = {"Authorization": f"Bearer {secret}"}
     assert (await http.get("/v1/fleet", headers=headers)).json()["sandboxes"] == []
     for method, path in (

@@ -145,8 +145,9 @@ async def test_e2bs_connect_gives_them_and_notes_it(http: httpx.AsyncClient, hou
 async def test_a_value_is_masked_and_the_mask_keeps_it(http: httpx.AsyncClient, house: House) -> None:
     made = await make(http, name="ada", network={"rules": RULES})
     shown = (await http.get("/v1/sandboxes/ada")).json()["network"]["rules"]
-    assert shown == {"api.example.com": {"Authorization": MASK, "X-Plain": MASK}} == made["network"]["rules"]
-    shown["api.example.com"]["X-Plain"] = "changed"
+    masked = {"headers": {"Authorization": MASK, "X-Plain": MASK}, "plain": False}
+    assert shown == {"api.example.com": masked} == made["network"]["rules"]
+    shown["api.example.com"]["headers"]["X-Plain"] = "changed"
     shown["other.example.com"] = {"X": "y"}
     answer = await http.patch("/v1/sandboxes/ada", json={"network": {"rules": shown}})
     assert answer.status_code == 200, answer.text

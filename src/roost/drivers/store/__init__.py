@@ -3,6 +3,7 @@
     sql           SqlStore, the driver: start here
     tables        what the database looks like; `migrations/` is how it came to look like that
     records       records to rows and back
+    sealing       secrets within records, sealed
     statements    queries to SQL
     log           the feed of committed changes
     connections   one writer, a few readers; what a cancelled caller leaves behind (nothing)
@@ -11,5 +12,5 @@
     schema        brings a database to the newest schema
     failures      the database's exceptions in our words
 
-May import `contracts`, `telemetry`, `settings`, `domain`; SQLAlchemy, Alembic and pydantic.
+May import `contracts`, `telemetry`, `settings`, `domain`; SQLAlchemy, Alembic, pydantic and cryptography.
 """

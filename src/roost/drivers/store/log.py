@@ -17,6 +17,7 @@ from roost.domain.errors import Gone
 from roost.domain.events import Event
 from roost.drivers.store.connections import Connections, Session
 from roost.drivers.store.records import EVENT_SHAPE, SHAPES, Shape
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.tables import CHANGES
 
 START = "start"
@@ -35,8 +36,9 @@ _PAGE = sa.select(CHANGES).where(CHANGES.c.sequence > sa.bindparam("after")).ord
 class TransactionLog:
     """The changes of one transaction."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, seals: Seals) -> None:
         self._session = session
+        self._seals = seals
         self._events: list[Change] = []
         self._records: dict[tuple[type[Any], str], Record | None] = {}
         self._last: int | None = None  # number that was given
@@ -70,15 +72,16 @@ class TransactionLog:
         for (kind, id), record in self._records.items():
             changes.append(Change(await self.number(), kind, id, record))  # pyright: ignore[reportArgumentType]
         if changes:
-            await self._session.run(sa.insert(CHANGES), [_row(change) for change in changes])
+            await self._session.run(sa.insert(CHANGES), [_row(change, self._seals) for change in changes])
         self.changes = changes
 
 
 class ChangeLog:
     """The log as its readers see it."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, seals: Seals) -> None:
         self._connections = connections
+        self._seals = seals
         self._listeners: list[Listener] = []
         self._told: int | None = None  # the last change that listeners know; None before the first commit they heard of
         self._news = anyio.Event()
@@ -96,7 +99,7 @@ class ChangeLog:
                     message = f"Changes after {after} are no longer kept. Read the records anew."
                     raise Gone("changes_forgotten", message, after=after, oldest=first)
                 if after < last:
-                    return await _read(session, after, limit)
+                    return await _read(session, self._seals, after, limit)
             if not wait:
                 return []
             await news.wait()
@@ -112,7 +115,7 @@ class ChangeLog:
             return
         if self._told is not None and self._listeners and changes[0].sequence > self._told + 1:
             async with self._connections.reading() as session:
-                changes = [*await _read(session, self._told, None, before=changes[0].sequence), *changes]
+                changes = [*await _read(session, self._seals, self._told, None, before=changes[0].sequence), *changes]
         self._told = changes[-1].sequence
         for listener in self._listeners:
             listener(changes)
@@ -128,19 +131,19 @@ class ChangeLog:
             await session.run(sa.delete(CHANGES).where(CHANGES.c.sequence <= last - max(1, keep)))
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: Change, seals: Seals) -> dict[str, Any]:
     shape = SHAPES_FOLLOWED[change.kind]
-    body = None if change.record is None else shape.dump(change.record)
+    body = None if change.record is None else shape.dump(change.record, seals)
     return {"sequence": change.sequence, "kind": shape.noun, "record": change.id, "body": body}
 
 
-async def _read(session: Session, after: int, limit: int | None, *, before: int | None = None) -> list[Change]:
+async def _read(session: Session, seals: Seals, after: int, limit: int | None, *, before: int | None = None) -> list[Change]:
     page = _PAGE if before is None else _PAGE.where(CHANGES.c.sequence < before)
     result = await session.run(page if limit is None else page.limit(limit), {"after": after})
     changes: list[Change] = []
     for row in result.mappings():
         if row["kind"] != START:
             kind = KINDS[row["kind"]]
-            record: Followed | None = None if row["body"] is None else SHAPES_FOLLOWED[kind].load(row["body"])
+            record: Followed | None = None if row["body"] is None else SHAPES_FOLLOWED[kind].load(row["body"], seals)
             changes.append(Change(row["sequence"], kind, row["record"], record))
     return changes

@@ -25,6 +25,7 @@ from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 from roost.drivers.store import tables
+from roost.drivers.store.sealing import Seals
 
 T = TypeVar("T")
 BODY = "body"
@@ -44,26 +45,27 @@ class Shape(Generic[T]):
         self._has_body = BODY in table.columns
         self._dated = "created_at" in table.columns
 
-    def encode(self, record: T) -> dict[str, Any]:
-        """Column name to value. Raises Invalid for text that no database keeps."""
+    def encode(self, record: T, seals: Seals) -> dict[str, Any]:
+        """Column name to value, secrets sealed. Raises Invalid for text that no database keeps."""
         _check_text(record, self.noun)  # before pydantic, which would replace half a pair by something else
         values = self._adapter.dump_python(record, mode="json")
         row = {name: values[name] for name in self._columns}
         if self._has_body:
-            row[BODY] = {name: values[name] for name in self._rest}
+            row[BODY] = seals.seal(self.table.name, row.get("id", ""), {name: values[name] for name in self._rest})
         return row
 
-    def dump(self, record: T) -> dict[str, Any]:
-        """All of it in one value, for the log."""
-        return self._adapter.dump_python(record, mode="json")
+    def dump(self, record: T, seals: Seals) -> dict[str, Any]:
+        """All of it in one value, for the log, secrets sealed."""
+        dumped = self._adapter.dump_python(record, mode="json")
+        return seals.seal(self.table.name, dumped.get("id", ""), dumped)
 
-    def load(self, dumped: Any) -> T:
-        return self._adapter.validate_python(dumped)
+    def load(self, dumped: Any, seals: Seals) -> T:
+        return self._adapter.validate_python(seals.open(self.table.name, dumped.get("id", ""), dumped))
 
-    def decode(self, row: RowMapping) -> T:
+    def decode(self, row: RowMapping, seals: Seals) -> T:
         values: dict[Any, Any] = dict(row)
         if self._has_body:
-            values.update(values.pop(BODY))
+            values.update(seals.open(self.table.name, values.get("id", ""), values.pop(BODY)))
         return self._adapter.validate_python(values)
 
 

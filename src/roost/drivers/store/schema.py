@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -16,16 +18,21 @@ from roost.domain.errors import Fault
 from roost.drivers.store.connections import WRITER, open_engine
 from roost.drivers.store.dialect import Dialect
 from roost.drivers.store.failures import name_of, translated, unreachable
+from roost.drivers.store.sealing import Seals
+from roost.drivers.store.tables import SANDBOXES
 
 SCRIPTS = "roost.drivers.store:migrations"
 
 
-def upgrade(url: sa.URL, dialect: Dialect, busy_timeout_s: float) -> None:
-    """Blocks. All migrations that are missing are applied in one transaction: a crash leaves the old schema."""
+def upgrade(url: sa.URL, dialect: Dialect, seals: Seals, busy_timeout_s: float) -> None:
+    """Blocks. All migrations that are missing are applied in one transaction: a crash leaves the old schema. Raises Fault when
+    the database is a newer Roost's, or its secrets are sealed with another key."""
     if dialect.name == "sqlite" and url.database:
         _create_private(Path(url.database), url)
     # A loop of its own, so that the same driver serves both databases and none of this is on the caller's loop.
-    asyncio.run(_upgrade(url, dialect, busy_timeout_s))
+    if asyncio.run(_upgrade(url, dialect, seals, busy_timeout_s)) and dialect.name == "sqlite" and url.database:
+        with translated(dialect, url):
+            _clear_out(url.database, busy_timeout_s)
 
 
 def alembic_config() -> Config:
@@ -35,17 +42,18 @@ def alembic_config() -> Config:
     return config
 
 
-async def _upgrade(url: sa.URL, dialect: Dialect, busy_timeout_s: float) -> None:
+async def _upgrade(url: sa.URL, dialect: Dialect, seals: Seals, busy_timeout_s: float) -> bool:
+    """True if there was something to migrate."""
     engine = open_engine(url, dialect, WRITER, busy_timeout_s)
     try:
         with translated(dialect, url):
             async with engine.begin() as connection:
-                await connection.run_sync(_apply, url)
+                return await connection.run_sync(_apply, url, seals)
     finally:
         await engine.dispose()
 
 
-def _apply(connection: sa.Connection, url: sa.URL) -> None:
+def _apply(connection: sa.Connection, url: sa.URL, seals: Seals) -> bool:
     config = alembic_config()
     scripts = ScriptDirectory.from_config(config)
     known = {script.revision for script in scripts.walk_revisions()}
@@ -61,7 +69,24 @@ def _apply(connection: sa.Connection, url: sa.URL) -> None:
             newest_known=ours,
         )
     config.attributes["connection"] = connection
+    config.attributes["seals"] = seals
     command.upgrade(config, "head")
+    _try_key(connection, seals)
+    return found != {scripts.get_current_head()}
+
+
+def _try_key(connection: sa.Connection, seals: Seals) -> None:
+    """One record is enough to tell whether this is the key that its database was sealed with. Raises Fault."""
+    newest = sa.select(SANDBOXES.c.id, SANDBOXES.c.body).order_by(SANDBOXES.c.created_at.desc()).limit(1)
+    for id, body in connection.execute(newest):
+        seals.open(SANDBOXES.name, id, body)
+
+
+def _clear_out(database: str, busy_timeout_s: float) -> None:
+    """What was overwritten or deleted leaves the files too: the clear text of secrets among it."""
+    with closing(sqlite3.connect(database, timeout=busy_timeout_s, isolation_level=None)) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _create_private(path: Path, url: sa.URL) -> None:

@@ -25,6 +25,7 @@ from roost.drivers.store.failures import closed
 from roost.drivers.store.log import ChangeLog, TransactionLog
 from roost.drivers.store.records import EVENT_SHAPE, USAGE_COLUMNS, Shape, shape_of
 from roost.drivers.store.schema import upgrade
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.tables import EVENTS, USAGE
 
 BUSY_TIMEOUT_S = 5.0
@@ -38,29 +39,30 @@ def sqlite_url(path: Path) -> sa.URL:
 class SqlTransaction:
     """See `contracts.store.Transaction`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, seals: Seals) -> None:
         self._session = session
-        self.log = TransactionLog(session)
+        self._seals = seals
+        self.log = TransactionLog(session, seals)
 
     async def get(self, kind: type[R], id: str) -> R | None:
         shape = shape_of(kind)
         result = await self._session.run(statements.select_one(shape), {"record_id": id})
         row = result.mappings().first()
-        return None if row is None else shape.decode(row)
+        return None if row is None else shape.decode(row, self._seals)
 
     async def find(self, kind: type[R], query: Query) -> list[R]:
         shape = shape_of(kind)
         result = await self._session.run(statements.select_page(shape, query, self._session.dialect))
-        return [shape.decode(row) for row in result.mappings()]
+        return [shape.decode(row, self._seals) for row in result.mappings()]
 
     async def put(self, record: R, *, expect_revision: int | None) -> R:
         shape = shape_of(type(record))
         written = replace(record, revision=1 if expect_revision is None else expect_revision + 1)
         if expect_revision is None:
-            statement, values = statements.insert_record(shape, self._session.dialect), shape.encode(written)
+            statement, values = statements.insert_record(shape, self._session.dialect), shape.encode(written, self._seals)
         else:
             statement = statements.update_record(shape)
-            values = shape.encode(written) | {"record_id": record.id, "expected_revision": expect_revision}
+            values = shape.encode(written, self._seals) | {"record_id": record.id, "expected_revision": expect_revision}
             del values["id"]
         result = await self._write(shape, written, statement, values)
         if result.rowcount != 1:
@@ -77,7 +79,7 @@ class SqlTransaction:
 
     async def append(self, event: Event) -> Event:
         kept = replace(event, sequence=await self.log.number())
-        await self._session.run(sa.insert(EVENTS), EVENT_SHAPE.encode(kept))
+        await self._session.run(sa.insert(EVENTS), EVENT_SHAPE.encode(kept, self._seals))
         self.log.note_event(kept)
         return kept
 
@@ -109,12 +111,13 @@ class SqlStore:
     Who waits for changes is woken by the commits of this process.
     """
 
-    def __init__(self, url: sa.URL | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(self, url: sa.URL | str, *, seals: Seals, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._url = sa.make_url(url)
+        self._seals = seals
         self._dialect = dialect_of(self._url)
         self._busy_timeout_s = busy_timeout_s
         self._connections = Connections(self._url, self._dialect, busy_timeout_s)
-        self._changes = ChangeLog(self._connections)
+        self._changes = ChangeLog(self._connections, seals)
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncIterator[SqlTransaction]:
@@ -126,7 +129,7 @@ class SqlStore:
 
         try:
             async with self._connections.writing(durable=durable, then=tell) as session:
-                transaction = SqlTransaction(session)
+                transaction = SqlTransaction(session, self._seals)
                 yield transaction
                 await transaction.log.write()
         finally:
@@ -137,12 +140,12 @@ class SqlStore:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqlTransaction]:
         async with self._connections.reading() as session:
-            yield SqlTransaction(session)
+            yield SqlTransaction(session, self._seals)
 
     async def events(self, query: EventQuery) -> list[Event]:
         async with self._connections.reading() as session:
             result = await session.run(statements.select_events(query))
-            return [EVENT_SHAPE.decode(row) for row in result.mappings()]
+            return [EVENT_SHAPE.decode(row, self._seals) for row in result.mappings()]
 
     async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
         return await self._changes.read(after, wait=wait, limit=limit)
@@ -179,7 +182,7 @@ class SqlStore:
     async def migrate(self) -> None:
         if self._connections.closed:
             raise closed(self._url)
-        await anyio.to_thread.run_sync(upgrade, self._url, self._dialect, self._busy_timeout_s)
+        await anyio.to_thread.run_sync(upgrade, self._url, self._dialect, self._seals, self._busy_timeout_s)
 
     async def close(self) -> None:
         await self._connections.close()

@@ -11,6 +11,7 @@ from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from roost.contracts.store import Idempotency, Query, Store
+from roost.domain.access import FULL, OPERATOR, READ_ONLY, Role, Scope
 from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
@@ -40,11 +41,17 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
         internet=st.just(False),
         allow=st.just(("api.example.com", "*.example.org")),
         dns=st.none() | st.just(()) | st.just(("203.0.113.53",)),
-        rules=st.just({"api.example.com": {"X-Key": "value"}}) | st.just({"api.example.com": {}}),
+        rules=st.sampled_from(({"X-Key": "value"}, {"X-Key": "sealed:1:value"}, {})).map(lambda one: {"api.example.com": one}),
         plain=st.just(()) | st.just(("api.example.com",)),
         proxy=st.none()
-        | st.builds(Proxy, address=st.just("proxy.example.com:1080"), username=st.just("ada"), password=st.just("pw")),
+        | st.builds(
+            Proxy,
+            address=st.just("proxy.example.com:1080"),
+            username=st.just("ada"),
+            password=st.just("pw") | st.just("sealed:1:pw"),
+        ),
     ),
+    Scope: st.sampled_from((OPERATOR, FULL, READ_ONLY, Scope(Role.SANDBOX, SandboxId("i" + "0" * 20)))),
 }
 """Types that refuse to be made of just anything."""
 RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)

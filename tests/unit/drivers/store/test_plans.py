@@ -22,6 +22,7 @@ from roost.drivers.store import statements
 from roost.drivers.store.connections import WRITER, open_engine
 from roost.drivers.store.dialect import SQLITE
 from roost.drivers.store.records import shape_of
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import BUSY_TIMEOUT_S, SqlStore, sqlite_url
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def plan(tmp_path: Path) -> AsyncIterator[Any]:
     url = sqlite_url(tmp_path / "roost.db")
-    store = SqlStore(url)
+    store = SqlStore(url, seals=Seals(bytes(32)))
     await store.migrate()
     await store.close()
     engine = open_engine(url, SQLITE, WRITER, BUSY_TIMEOUT_S)

@@ -15,6 +15,7 @@ from roost.domain.errors import Fault, Unavailable
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
 from roost.drivers.store.schema import alembic_config
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.drivers.store.tables import METADATA, SANDBOXES
 
@@ -35,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def _migrate(path: Path) -> None:
-    store = SqlStore(sqlite_url(path), busy_timeout_s=60)
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)), busy_timeout_s=60)
     await store.migrate()
     await store.close()
 
@@ -89,7 +90,7 @@ async def test_a_database_of_a_newer_roost_is_left_alone(path: Path) -> None:
 
 
 async def test_the_file_is_private(path: Path) -> None:
-    store = SqlStore(sqlite_url(path))
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
     await store.migrate()
     async with store.transaction() as transaction:
         await transaction.delete(Sandbox, "nothing")

@@ -25,6 +25,7 @@ from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
 from roost.drivers.store.schema import alembic_config
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.conformance.records import append, event, keep, numbers, read, sandbox
 
@@ -38,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore(sqlite_url(path), busy_timeout_s=0.05)
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)), busy_timeout_s=0.05)
     await store.migrate()
     yield store
     await store.close()
@@ -48,11 +49,12 @@ KILLED_AFTER_COMMIT = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from roost.drivers.store.schema import alembic_config
+from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.testing.conformance.records import event, keep, sandbox
 
 async def main():
-    store = SqlStore(sqlite_url(Path(sys.argv[1])))
+    store = SqlStore(sqlite_url(Path(sys.argv[1])), seals=Seals(bytes(32)))
     await store.migrate()
     async with store.transaction() as transaction:
         await transaction.put(sandbox(1), expect_revision=None)
@@ -68,7 +70,7 @@ asyncio.run(main())
 async def test_a_killed_process_keeps_what_it_committed_and_nothing_else(path: Path) -> None:
     done = await anyio.run_process([sys.executable, "-c", KILLED_AFTER_COMMIT, str(path)], check=False, stderr=subprocess.PIPE)
     assert done.returncode == -9, done.stderr
-    store = SqlStore(sqlite_url(path))
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
     await store.migrate()
     assert await numbers(store) == [1]
     assert len(await store.events(EventQuery())) == 1
@@ -78,7 +80,7 @@ async def test_a_killed_process_keeps_what_it_committed_and_nothing_else(path: P
 async def test_the_next_store_on_the_file_goes_on_counting(path: Path) -> None:
     sequences: list[int] = []
     for number in range(3):
-        store = SqlStore(sqlite_url(path))
+        store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
         await store.migrate()
         sequences += [one.sequence for one in await append(store, event(number))]
         await store.close()
@@ -153,7 +155,7 @@ async def test_cancelled_readers_leave_their_seats(store: SqlStore) -> None:
 
 async def test_close_ends_the_threads_and_lets_nobody_in(path: Path) -> None:
     before = set(threading.enumerate())
-    store = SqlStore(sqlite_url(path))
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
     await store.migrate()
     await keep(store, sandbox(1))
     await store.add_usage(SandboxId("i1"), [Usage(1.0, 1.0, 1, 1, 1, 1)])
@@ -224,12 +226,12 @@ async def test_a_transaction_inside_a_transaction_is_refused_and_does_not_hang(s
 
 def test_other_databases_are_refused() -> None:
     with pytest.raises(Invalid, match="mysql"):
-        SqlStore("mysql://localhost/roost")
+        SqlStore("mysql://localhost/roost", seals=Seals(bytes(32)))
 
 
 async def test_two_stores_on_one_database_tell_each_other(path: Path) -> None:
     """As two processes would: what one commits the other reads, and its listeners hear it in order with their own."""
-    one, other = SqlStore(sqlite_url(path)), SqlStore(sqlite_url(path))
+    one, other = SqlStore(sqlite_url(path), seals=Seals(bytes(32))), SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
     await one.migrate()
     heard: list[Change] = []
     one.subscribe(heard.extend)
@@ -255,7 +257,7 @@ async def test_events_of_an_older_roost_are_followed_by_higher_numbers(path: Pat
             old.execute("INSERT INTO events (kind, team, at, facts) VALUES ('sandbox.died', 't', ?, '{}')", (at,))
         old.execute("DELETE FROM events WHERE sequence > 1")
         old.commit()
-    store = SqlStore(sqlite_url(path))
+    store = SqlStore(sqlite_url(path), seals=Seals(bytes(32)))
     await store.migrate()
     assert await store.last_change() == 3
     async with store.transaction() as transaction:
