@@ -35,11 +35,12 @@ class Raw:
         name = f"raw{secrets.token_hex(4)}"
         bundle = self.work / name
         bundle.mkdir()
+        (bundle / "volumes").mkdir()
         subvolumes.snapshot(self.image.root, bundle / "root", read_only=False)
         subprocess.run(["ip", "netns", "add", name], check=True)
         spec = relocate(
             json.loads(self.image.spec.read_bytes()),
-            Place(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE),
+            Place(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE, bundle / "volumes"),
         )
         (bundle / "config.json").write_text(json.dumps(spec))
         return name, bundle

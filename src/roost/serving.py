@@ -30,6 +30,7 @@ from roost.domain.errors import Conflict, Fault, RoostError
 from roost.domain.template import Recipe
 from roost.edge.app import protocol_factory
 from roost.listening import listening
+from roost.node.bundle import SPEC_VERSION
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
 from roost.setup import volume as volumes
@@ -231,7 +232,7 @@ def _recipe(installation: Installation, name: str) -> Recipe:
     definition, rootfs = installation.definitions[name], installation.rootfs[name]
     return Recipe(
         name=name,
-        digest=f"{definition.digest}-{rootfs.digest}-{installation.agent.version}-{installation.engine.version}",
+        digest=f"{definition.digest}-{rootfs.digest}-{installation.agent.version}-{installation.engine.version}-{SPEC_VERSION}",
         size=definition.size,
         description=definition.description,
         user=definition.user,

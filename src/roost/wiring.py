@@ -27,6 +27,7 @@ from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge
 from roost.edge.ledger import TrafficLedger
+from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
@@ -82,6 +83,7 @@ async def open_house(
                 meter=meter,
                 cgroup_parent=f"roost-{settings.instance}",
                 cpu_features=cpu_features(),
+                attachments=Attachments(settings.run_dir / "volumes"),
             )
             guest = Envd(now=clock.now)
             node = NodeService(

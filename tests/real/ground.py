@@ -18,6 +18,7 @@ from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, Re
 from roost.domain.sandbox import Size
 from roost.drivers.guest.envd import Envd
 from roost.drivers.runtime.gvisor import GVisor
+from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.meter import Meter, cpu_features
@@ -69,6 +70,7 @@ class Ground:
                 meter=meter,
                 cgroup_parent=f"roost-{self.instance}",
                 cpu_features=cpu_features(),
+                attachments=Attachments(Path(f"/run/roost/{self.instance}/volumes")),
             )
             node = NodeService(
                 id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,

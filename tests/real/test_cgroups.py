@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from roost.archive.keys import VolumePaths
+from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
 from roost.node.inventory import Journal, Phase
@@ -66,6 +67,7 @@ async def test_a_container_whose_processes_are_still_ending(
                 meter=meter,
                 cgroup_parent=parent,
                 cpu_features=frozenset(),
+                attachments=Attachments(tmp_path / "volumes"),
             )
             tasks.start_soon(containers.put_out, Journal(Phase.RUNNING, "one", "fake 1", None, None))
             await meter.was_in_use.wait()

@@ -100,10 +100,10 @@ def bench(gvisor: GVisor, interpreter: Interpreter, state: Path, tmp_path: Path)
         nothing = tmp_path / f"{name}-mount"
         nothing.mkdir()
         agent = Agent("none", nothing, (*interpreter.command(""), "-c", COUNT), {"PYTHONHOME": "/usr"})
-        place = Place(root=interpreter.path, netns="", cgroup=f"/{state.name}-{name}", size=Size(disk_mb=0))
+        place = Place(root=interpreter.path, netns="", cgroup=f"/{state.name}-{name}", size=Size(disk_mb=0), volumes=nothing)
         spec = boot_spec(agent, place)
         spec["root"]["readonly"] = True
-        spec["mounts"] = [mount for mount in spec["mounts"] if mount["destination"] != "/.roost"]
+        spec["mounts"] = [mount for mount in spec["mounts"] if not mount["destination"].startswith("/.roost")]
         for namespace in spec["linux"]["namespaces"]:
             namespace.pop("path", None)  # one of its own, empty
         del spec["linux"]["resources"]

@@ -60,12 +60,14 @@ class Ending:
 
 def _down_with_everything(settings: Settings, running: Running | None) -> Ending:
     from roost.cli.machine import stop
+    from roost.node.attachments import Attachments
     from roost.setup.commands import Commands
     from roost.setup.volume import unmount_volume
 
     if running is None:
         if settings.volume.is_mount() and not any(settings.run_dir.glob("runsc/*.state")):
             unmount_volume(settings.home, Commands())
+            Attachments(settings.run_dir / "volumes").close()
             return Ending(f"No server and no sandbox runs on {settings.home}; its volume is unmounted.", unmounted=True)
         if settings.volume.is_mount():
             raise Conflict(

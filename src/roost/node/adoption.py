@@ -51,6 +51,7 @@ class Adoption:
         found = list(inventory.scan(volume.sandboxes))
         warm = list(inventory.scan(volume.pool))
         kept = [journal.slot for _, journal in found if journal and journal.phase not in _HALF_MADE]
+        await to_thread.run_sync(self._containers.attachments.open)
         await self._containers.slots.open(adopt=[slot for slot in kept if slot is not None])
         turn = anyio.CapacityLimiter(_AT_ONCE)
         async with anyio.create_task_group() as tasks:
@@ -142,7 +143,9 @@ class Adoption:
                     discard_snapshot(paths)
                 except (RoostError, OSError) as error:
                     log.error("half a snapshot could not be thrown away", path=str(home), error=str(error))
-        self._containers.sweep_cgroups({each.container.journal.container for each in self._adopted if each.alive})
+        alive = {each.container.journal.container for each in self._adopted if each.alive}
+        self._containers.sweep_cgroups(alive)
+        self._containers.attachments.sweep(alive)
 
     def _has_manifest(self, snapshot: SnapshotId | None) -> bool:
         return snapshot is not None and self._containers.volume.snapshot(snapshot).manifest.exists()

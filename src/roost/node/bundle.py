@@ -1,7 +1,8 @@
 """The OCI spec of a sandbox. Pure: data in, data out.
 
 A snapshot carries the spec that it ran with, since it restores only with an equal one. What may differ between two clones is
-named in `relocate`: the root's path, the network namespace, the cgroup, the limits, and whether it is a clone at all.
+named in `relocate`: the root's path, the network namespace, the cgroup, the limits, where volumes come from, and whether it is
+a clone at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from roost.domain.sandbox import Size
 
 Spec = dict[str, Any]
 
+SPEC_VERSION = 2  # of what `boot_spec` makes; templates of another one are made anew
 AGENT_MOUNT = "/.roost"
+VOLUMES_MOUNT = "/.roost-volumes"  # what is attached to a sandbox while it runs appears below (`attachments`)
 HOSTNAME = "roost"  # the agent sets the real one
 _CPU_PERIOD_US = 100_000
 _OPEN_FILES = 1 << 20
@@ -51,6 +54,7 @@ class Place:
     netns: str
     cgroup: str
     size: Size
+    volumes: Path  # on the host; of a shared mount
     continues: bool = False  # the one that was saved is gone and this is it; its TCP sequence numbers go on
 
 
@@ -74,6 +78,7 @@ def boot_spec(agent: Agent, place: Place) -> Spec:
             {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": _in_memory(place.size, 4)},
             {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": _in_memory(place.size, 2)},
             {"destination": AGENT_MOUNT, "type": "bind", "source": str(agent.path), "options": ["bind", "ro"]},
+            {"destination": VOLUMES_MOUNT, "type": "bind", "source": "", "options": ["rw", "rbind", "rslave"]},
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")] + [{"type": "network"}]},
     }
@@ -92,8 +97,11 @@ def relocate(spec: Spec, place: Place) -> Spec:
         "cgroupsPath": place.cgroup,
         "resources": _resources(place.size),
     }
+    mounts = [  # an image of an older Roost has no mount for volumes, and restores without one
+        {**mount, "source": str(place.volumes)} if mount["destination"] == VOLUMES_MOUNT else mount for mount in spec["mounts"]
+    ]
     annotations = {**spec.get("annotations", {}), _CONTINUES: "true" if place.continues else "false"}
-    return {**spec, "root": {"path": str(place.root)}, "linux": linux, "annotations": annotations}
+    return {**spec, "root": {"path": str(place.root)}, "mounts": mounts, "linux": linux, "annotations": annotations}
 
 
 def _in_memory(size: Size, share: int) -> list[str]:

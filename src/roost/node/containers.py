@@ -25,6 +25,7 @@ from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
 from roost.node import inventory, subvolumes
 from roost.node.alarms import raise_wall
+from roost.node.attachments import Attachments
 from roost.node.bundle import Agent, Place, boot_spec, relocate
 from roost.node.images import Images
 from roost.node.inventory import Journal, Phase
@@ -91,7 +92,7 @@ class Laid:
 class Containers:
     def __init__(
         self, *, volume: VolumePaths, engines: Engines, slots: Slots, agent: Agent, meter: Meter, cgroup_parent: str,
-        cpu_features: frozenset[str],
+        cpu_features: frozenset[str], attachments: Attachments,
     ) -> None:  # fmt: skip
         self.volume = volume
         self.engines = engines
@@ -99,7 +100,8 @@ class Containers:
         self.meter = meter
         self.cpu_features = cpu_features
         self.images = Images(volume)
-        self.removals = Removals(volume=volume, meter=meter)
+        self.attachments = attachments
+        self.removals = Removals(volume=volume, meter=meter, attachments=attachments)
         self._agent = agent
         self._cgroup_parent = cgroup_parent
 
@@ -204,7 +206,8 @@ class Containers:
         # Not before: as long as a journal names its number, nobody else may be given it.
         if release is not None:
             await self.slots.release(release)
-        self.removals.put(Remains(gone, self.cgroup(journal.container) if journal is not None else None, quota_group))
+        name = journal.container if journal is not None else None
+        self.removals.put(Remains(gone, name, self.cgroup(name) if name is not None else None, quota_group))
 
     async def end(self, journal: Journal) -> None:
         """The process is gone; the disk stays. May be called twice."""
@@ -230,6 +233,7 @@ class Containers:
             while not self.meter.remove_cgroup(cgroup):
                 await anyio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LAST_LOOK_S)
+        self.attachments.remove(journal.container)
 
     def _lay_out(self, clone: Clone, slot: Slot) -> Laid:
         """Journal, root and spec are there. Blocks on the disk."""
@@ -241,7 +245,14 @@ class Containers:
             engine=runtime.capabilities.engine, slot=slot.index, source=clone.source,
             sandbox=clone.sandbox, incarnation=clone.incarnation, size=clone.size,
         )  # fmt: skip
-        place = Place(clone.paths.root, slot.guest_netns, self.cgroup(clone.name), clone.size, continues=clone.continues)
+        place = Place(
+            clone.paths.root,
+            slot.guest_netns,
+            self.cgroup(clone.name),
+            clone.size,
+            volumes=self.attachments.make(clone.name),
+            continues=clone.continues,
+        )
         if clone.paths.home.exists() and not clone.in_place:
             clear(clone.paths)
         clone.paths.bundle.mkdir(parents=True, exist_ok=True, mode=0o700)

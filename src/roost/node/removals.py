@@ -20,6 +20,7 @@ from anyio import to_thread
 from roost.archive.keys import ContainerPaths, VolumePaths
 from roost.domain.errors import RoostError
 from roost.node import subvolumes
+from roost.node.attachments import Attachments
 from roost.node.meter import Meter
 
 ENDING_LIMIT_S = 5.0  # for processes that were killed
@@ -33,6 +34,7 @@ class Remains:
     """Of one container. Its process was killed."""
 
     home: ContainerPaths | None  # in the folder `gone`
+    container: str | None
     cgroup: str | None
     quota_group: int | None = None
 
@@ -40,8 +42,9 @@ class Remains:
 class Removals:
     """`run` takes away what is put, until it is cancelled; `close` what is left then."""
 
-    def __init__(self, *, volume: VolumePaths, meter: Meter) -> None:
+    def __init__(self, *, volume: VolumePaths, meter: Meter, attachments: Attachments) -> None:
         self._volume = volume
+        self._attachments = attachments
         self._meter = meter
         self._waiting: list[Remains] = []
         self._cgroups: set[str] = set()
@@ -90,6 +93,8 @@ class Removals:
             try:
                 if remains.home is not None:
                     clear(remains.home)
+                if remains.container is not None:
+                    self._attachments.remove(remains.container)
                 if remains.quota_group is not None:
                     subvolumes.drop_group(self._volume.home, remains.quota_group)
             except (RoostError, OSError) as error:  # the next server finds it

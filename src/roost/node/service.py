@@ -114,6 +114,7 @@ class NodeService:
         await self._containers.slots.close(remove=not lives_on)
         if not lives_on:
             await to_thread.run_sync(self._containers.sweep_cgroups, ())
+            await to_thread.run_sync(self._containers.attachments.close)
         return lives_on
 
     # Orders
