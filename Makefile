@@ -72,11 +72,13 @@ pictures: environment
 	$(BIN)/python scripts/screenshots
 
 fmt: environment
+	$(BIN)/python scripts/blocking-client
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	scripts/web run -s format
 
 lint: environment
+	$(BIN)/python scripts/blocking-client --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports

@@ -14,7 +14,7 @@ import httpx
 from bench.raw import Raw
 from bench.report import Figure
 from bench.server import Bench
-from roost.client.sandbox import Sandbox
+from roost.client.blocking.sandbox import Sandbox
 
 TRUE = ["/bin/true"]
 HOG = "import os, sys, time\nheld = os.urandom(1 << 20) * 512\nprint('held', flush=True)\nwhile True: time.sleep(0.05)\n"

@@ -13,7 +13,7 @@ from bench.cases import SETTLE_S, timed
 from bench.raw import Raw, raw_engine
 from bench.report import Figure
 from bench.server import Bench, serving
-from roost.client.sandbox import Sandbox
+from roost.client.blocking.sandbox import Sandbox
 from tests.web.browser import chromium, visit
 
 TEMPLATE = "desktop"

@@ -18,7 +18,7 @@ import httpx
 
 from bench.report import Figure
 from bench.server import Bench
-from roost.client.sandbox import Sandbox
+from roost.client.blocking.sandbox import Sandbox
 from roost.domain.ids import AGENT_PORT
 
 FILE_BYTES = 1 << 30

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.client.roost import Roost
+from roost.client.blocking.roost import Roost
 from roost.settings import Settings
 
 WARM = 4

@@ -20,6 +20,13 @@ def test_the_generated_pages_follow_the_code() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_blocking_client_is_made_from_the_awaiting_one() -> None:
+    done = subprocess.run(
+        [sys.executable, TOP / "scripts/blocking-client", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

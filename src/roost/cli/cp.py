@@ -19,9 +19,9 @@ from roost.cli.rendering import say_json
 from roost.domain.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
-    from roost.client.files import Files
+    from roost.client.blocking.files import Files
+    from roost.client.blocking.sandbox import Sandbox
     from roost.client.records import FileEntry
-    from roost.client.sandbox import Sandbox
 
 CHUNK_BYTES = 1 << 18
 
@@ -155,7 +155,7 @@ def _look(files: Files, path: str) -> FileEntry | None:
 
 
 def _must_succeed(sandbox: Sandbox, command: tuple[str, ...], user: str | None, input: Iterator[bytes] | None = None) -> None:
-    from roost.client.processes import run_to_end
+    from roost.client.blocking.processes import run_to_end
 
     result = run_to_end(sandbox.start(command, stdin=input is not None, user=user), input)
     if result.code:

@@ -88,7 +88,7 @@ def _down_with_everything(settings: Settings, running: Running | None) -> Ending
 
 def _sleep_all(running: Running, settings: Settings) -> tuple[str, ...]:
     from roost.client import calls
-    from roost.client.roost import Roost
+    from roost.client.blocking.roost import Roost
 
     with Roost(running.url, settings.key_file.read_text().strip()) as roost:
         with waiting("Letting every sandbox sleep"):

@@ -24,8 +24,8 @@ def env(as_json: AsJson = False) -> None:
 
 def variables_of() -> dict[str, str]:
     from roost.client import calls
+    from roost.client.blocking.roost import Roost
     from roost.client.endpoint import find_endpoint
-    from roost.client.roost import Roost
 
     endpoint = find_endpoint()
     with Roost(endpoint=endpoint) as roost:

@@ -15,7 +15,7 @@ from roost.cli.rendering import note, say, say_json
 from roost.cli.values import pairs, seconds
 
 if TYPE_CHECKING:
-    from roost.client.processes import Process
+    from roost.client.blocking.processes import Process
 
 FLAGS = {
     "--interactive": "interactive",
@@ -109,7 +109,7 @@ def _leave(process: Process, asked: Execution) -> int:
 
 def collect(process: Process) -> int:
     """Waits for its end and prints all that it said as one object."""
-    from roost.client.processes import run_to_end
+    from roost.client.blocking.processes import run_to_end
 
     result = run_to_end(process)
     say_json({"exit_code": result.code, "stdout": result.stdout, "stderr": result.stderr})

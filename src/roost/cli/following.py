@@ -18,7 +18,7 @@ from roost.cli.rendering import note
 from roost.domain.errors import RoostError
 
 if TYPE_CHECKING:
-    from roost.client.processes import Process
+    from roost.client.blocking.processes import Process
 
 INPUT_BYTES = 1 << 17
 INTERRUPTED = 130
@@ -92,7 +92,7 @@ def beside(name: str, work: Callable[[], None]) -> None:
     """Runs work in a thread of its own that never keeps us from ending. A process that ended no longer takes input: no
     failure."""
 
-    from roost.client.processes import ended_before_input
+    from roost.client.reattach import ended_before_input
 
     def guarded() -> None:
         try:

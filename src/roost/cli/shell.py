@@ -18,7 +18,7 @@ from roost.domain.errors import Invalid
 if TYPE_CHECKING:
     from roost.cli.following import Stop
     from roost.cli.terminal import Escape
-    from roost.client.processes import Process
+    from roost.client.blocking.processes import Process
 
 LEFT = 130
 

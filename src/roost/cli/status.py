@@ -9,7 +9,7 @@ from roost.cli.rendering import say_facts, say_json, volume
 from roost.domain.errors import Forbidden
 
 if TYPE_CHECKING:
-    from roost.client.roost import Roost
+    from roost.client.blocking.roost import Roost
 
 
 def status(as_json: AsJson = False) -> None:

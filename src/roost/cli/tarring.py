@@ -15,7 +15,7 @@ from roost.cli.rendering import note
 from roost.domain.errors import Conflict
 
 if TYPE_CHECKING:
-    from roost.client.processes import Process
+    from roost.client.blocking.processes import Process
 
 CHUNK_BYTES = 1 << 18
 _HARMLESS_MODE = 0o755  # as tarfile leaves files: nobody else may write what came from a sandbox

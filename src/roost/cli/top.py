@@ -15,8 +15,8 @@ from roost.cli.values import seconds
 from roost.client import calls
 
 if TYPE_CHECKING:
+    from roost.client.blocking.roost import Roost
     from roost.client.records import Metric
-    from roost.client.roost import Roost
 
 HEADINGS = ("ID", "NAME", "CPU", "MEMORY", "DISK", "RECEIVED", "SENT")
 WINDOW_S = 30.0

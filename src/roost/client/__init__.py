@@ -7,12 +7,12 @@
         print(sandbox.run("uname -a").stdout)
         sandbox.pause()
 
-`Roost` blocks, `AsyncRoost` awaits; both run the same calls (`calls`, `agent`), read the same records and follow
-processes with the same bookkeeping (`output`), and differ only in how bytes are moved.
+`AsyncRoost` awaits, `Roost` blocks; they have the same methods. `aio` is written, `blocking` is generated from it; both run
+the same calls (`calls`, `agent`), read the same records and follow processes with the same bookkeeping (`output`).
 
 Owns what a client knows of the wire: `/v1`, the agent's Connect protocol through the edge, the live event stream. May
-import httpx, `domain.errors` and `domain.ids`, nothing else of Roost. Start reading at `roost.py`, then `sandbox.py`
-and `processes.py`.
+import httpx, `domain.errors` and `domain.ids`, nothing else of Roost. Start reading at `aio/roost.py`, then
+`aio/sandbox.py` and `aio/processes.py`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from roost.client.aio import AsyncProcess, AsyncRoost, AsyncSandbox
-    from roost.client.aio_desktop import AsyncDesktop
-    from roost.client.desktop import Desktop
+    from roost.client.aio.desktop import AsyncDesktop
+    from roost.client.aio.files import AsyncFiles
+    from roost.client.aio.processes import AsyncProcess
+    from roost.client.aio.roost import AsyncRoost
+    from roost.client.aio.sandbox import AsyncSandbox
+    from roost.client.blocking.desktop import Desktop
+    from roost.client.blocking.files import Files
+    from roost.client.blocking.processes import Process
+    from roost.client.blocking.roost import Roost
+    from roost.client.blocking.sandbox import Sandbox
     from roost.client.endpoint import Endpoint, find_endpoint
     from roost.client.links import LinkRecord
     from roost.client.output import CommandResult, Exit, Output, Stream
     from roost.client.pictures import Point, Screen, Screenshot, Window
-    from roost.client.processes import Process
     from roost.client.questions import QuestionRecord
     from roost.client.records import (
         Entered,
@@ -44,12 +50,11 @@ if TYPE_CHECKING:
         SnapshotRecord,
         TemplateRecord,
     )
-    from roost.client.roost import Roost
-    from roost.client.sandbox import Sandbox
     from roost.client.status import LastLines, OpenPort, PastCommand, RunningProcess
 
 __all__ = [
     "AsyncDesktop",
+    "AsyncFiles",
     "AsyncProcess",
     "AsyncRoost",
     "AsyncSandbox",
@@ -61,6 +66,7 @@ __all__ = [
     "Exit",
     "Failure",
     "FileEntry",
+    "Files",
     "Fork",
     "LastLines",
     "LinkRecord",
@@ -88,17 +94,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "aio": ("AsyncProcess", "AsyncRoost", "AsyncSandbox"),
-    "aio_desktop": ("AsyncDesktop",),
-    "desktop": ("Desktop",),
+    "aio.desktop": ("AsyncDesktop",),
+    "aio.files": ("AsyncFiles",),
+    "aio.processes": ("AsyncProcess",),
+    "aio.roost": ("AsyncRoost",),
+    "aio.sandbox": ("AsyncSandbox",),
+    "blocking.desktop": ("Desktop",),
+    "blocking.files": ("Files",),
+    "blocking.processes": ("Process",),
+    "blocking.roost": ("Roost",),
+    "blocking.sandbox": ("Sandbox",),
     "endpoint": ("Endpoint", "find_endpoint"),
     "links": ("LinkRecord",),
     "output": ("CommandResult", "Exit", "Output", "Stream"),
     "pictures": ("Point", "Screen", "Screenshot", "Window"),
-    "processes": ("Process",),
     "questions": ("QuestionRecord",),
-    "roost": ("Roost",),
-    "sandbox": ("Sandbox",),
     "status": ("LastLines", "OpenPort", "PastCommand", "RunningProcess"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,4 +1,4 @@
-"""Questions to people: asked for a sandbox, waited for, answered. Calls as data, and the waiting for both clients."""
+"""Questions to people: asked for a sandbox, waited for, answered. Calls as data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
 from roost.client.agent import Door
 from roost.client.calls import Call
 from roost.client.records import Page
-from roost.client.transport import AsyncTransport, Streaming, Transport, translate
+from roost.client.wire import Streaming
 
 Json = Mapping[str, Any]
 WAIT_S = 50.0  # of one call; asked again until it is closed
@@ -111,29 +109,9 @@ def withdraw(id: str) -> Call[None]:
     return Call("DELETE", _path(id), lambda _: None, repeatable=True)
 
 
-def look(transport: Transport, door: Door) -> bytes:
-    """The sandbox's screen, small enough to go with a question. Raises Unsupported when it has none."""
-    try:
-        response = transport.stream(Streaming("GET", "/desktop/screenshot", door.headers(), params=PICTURE))
-        try:
-            return response.read()
-        finally:
-            response.close()
-    except httpx.TransportError as error:
-        raise translate(error, transport.endpoint.url) from error
-
-
-def wait(transport: Transport, id: str) -> QuestionRecord:
-    """The question once it is no longer open, however long that takes."""
-    while (question := transport.run(get(id, wait_s=WAIT_S))).state == OPEN:
-        pass
-    return question
-
-
-async def wait_async(transport: AsyncTransport, id: str) -> QuestionRecord:
-    while (question := await transport.run(get(id, wait_s=WAIT_S))).state == OPEN:
-        pass
-    return question
+def picture(door: Door) -> Streaming:
+    """The sandbox's screen, small enough to go with a question."""
+    return Streaming("GET", "/desktop/screenshot", door.headers(), params=PICTURE)
 
 
 def _path(id: str) -> str:

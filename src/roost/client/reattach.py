@@ -38,6 +38,11 @@ def explained(error: RoostError, pid: int | None) -> RoostError:
     )
 
 
+def ended_before_input(error: RoostError) -> bool:
+    """Whether input was refused only because the process had ended, or had closed its stdin."""
+    return error.code in ("internal", "not_found")
+
+
 def gave_up(pid: int | None, cause: Exception) -> RoostError:
     if pid is None:
         return Unavailable(

@@ -8,7 +8,7 @@ from typing import Any
 from roost.client.agent import Door
 from roost.client.calls import Call
 from roost.client.pictures import Point, Screen, Window
-from roost.client.transport import Streaming
+from roost.client.wire import Streaming
 
 # A long text of many strange characters, or a long way for the mouse.
 _INPUT_S = 960.0

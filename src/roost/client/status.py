@@ -6,17 +6,14 @@ asleep they raise Conflict `asleep`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-import httpx
-
 from roost.client.agent import Door
 from roost.client.calls import Call
-from roost.client.transport import AsyncTransport, Streaming, Transport, translate
+from roost.client.wire import Streaming
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -135,68 +132,5 @@ def history(door: Door, limit: int) -> Call[list[PastCommand]]:
     return _list(door, "/history", "commands", PastCommand.read, limit)
 
 
-def _tail(door: Door, lines: int) -> Streaming:
+def tail(door: Door, lines: int) -> Streaming:
     return Streaming("GET", "/tail", {**door.headers(), **QUIET}, params={"lines": str(lines)})
-
-
-class Status:
-    """For a blocking client."""
-
-    def __init__(self, transport: Transport, door: Door) -> None:
-        self._transport = transport
-        self._door = door
-
-    def processes(self) -> list[RunningProcess]:
-        """Everything that runs inside, oldest first."""
-        return self._transport.run(processes(self._door))
-
-    def ports(self) -> list[OpenPort]:
-        """Who listens inside, by port."""
-        return self._transport.run(ports(self._door))
-
-    def history(self, limit: int = COMMANDS) -> list[PastCommand]:
-        """The commands that were run through the agent, newest first. The last 500 are kept."""
-        return self._transport.run(history(self._door, limit))
-
-    def tail(self, lines: int = LINES) -> Iterator[LastLines]:
-        """What was printed last: as it is now, then whenever it changes, at most once a second. Raises Unavailable when the
-        connection breaks."""
-        try:
-            response = self._transport.stream(_tail(self._door, lines))
-            try:
-                for line in response.iter_lines():
-                    if line.startswith("data: "):
-                        yield LastLines.read(json.loads(line.removeprefix("data: ")))
-            finally:
-                response.close()
-        except httpx.TransportError as error:
-            raise translate(error, self._transport.endpoint.url) from error
-
-
-class AsyncStatus:
-    """As `Status`, for programs with an event loop."""
-
-    def __init__(self, transport: AsyncTransport, door: Door) -> None:
-        self._transport = transport
-        self._door = door
-
-    async def processes(self) -> list[RunningProcess]:
-        return await self._transport.run(processes(self._door))
-
-    async def ports(self) -> list[OpenPort]:
-        return await self._transport.run(ports(self._door))
-
-    async def history(self, limit: int = COMMANDS) -> list[PastCommand]:
-        return await self._transport.run(history(self._door, limit))
-
-    async def tail(self, lines: int = LINES) -> AsyncIterator[LastLines]:
-        try:
-            response = await self._transport.stream(_tail(self._door, lines))
-            try:
-                async for line in response.aiter_lines():
-                    if line.startswith("data: "):
-                        yield LastLines.read(json.loads(line.removeprefix("data: ")))
-            finally:
-                await response.aclose()
-        except httpx.TransportError as error:
-            raise translate(error, self._transport.endpoint.url) from error

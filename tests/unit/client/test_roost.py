@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from roost.client import AsyncRoost, Exit, Roost, Sandbox, Stream
+from roost.client import (
+    AsyncDesktop,
+    AsyncFiles,
+    AsyncProcess,
+    AsyncRoost,
+    AsyncSandbox,
+    Desktop,
+    Exit,
+    Files,
+    Process,
+    Roost,
+    Sandbox,
+    Stream,
+)
 from roost.domain.errors import Conflict, NotFound, RoostError, SandboxNotFound, TimedOut, Unauthenticated
 
 from ..cli.server import Server
+
+PAIRS = [(AsyncRoost, Roost), (AsyncSandbox, Sandbox), (AsyncProcess, Process), (AsyncFiles, Files), (AsyncDesktop, Desktop)]
 
 
 @pytest.fixture
@@ -113,7 +129,7 @@ def test_events_are_followed_over_a_lost_connection(roost: Roost, sandbox: Sandb
     assert next(followed).kind == "sandbox.paused"
     sandbox.resume()
     assert next(followed).kind == "sandbox.woke"
-    followed.close()  # type: ignore[attr-defined]
+    followed.close()
 
 
 def test_a_create_that_is_asked_twice_makes_one(roost: Roost) -> None:
@@ -144,12 +160,47 @@ async def test_the_awaiting_client_does_the_same(server: Server, tmp_path: Path)
                 with pytest.raises(TimedOut):
                     await sandbox.run(["sleep", "60"], timeout_s=0.1, input=input)
             assert (await sandbox.run(["head", "-c", "3"], input=data)).stdout_bytes == data[:3], "the rest is nobody's loss"
-            await sandbox.write_file(str(tmp_path / "f"), b"content")
-            assert await sandbox.read_file(str(tmp_path / "f")) == b"content"
+            await in_files(sandbox, tmp_path)
+            await with_processes(sandbox)
+            assert (await sandbox.hold(60, "for the test")).state == "running"
+            [first] = await roost.events(sandbox=sandbox.id, kind="sandbox.created")
             assert (await sandbox.pause()).state == "paused"
+            async with aclosing(roost.follow_events(after=first.sequence, sandbox=sandbox.id, kind="sandbox.paused")) as events:
+                assert (await anext(events)).kind == "sandbox.paused"
             assert (await sandbox.resume()).record.state == "running"
             assert [record.name async for record in roost.sandboxes()] == ["eve"]
             with pytest.raises(RoostError):
                 await roost.get("nobody")
         finally:
             await sandbox.kill()
+
+
+async def in_files(sandbox: AsyncSandbox, folder: Path) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(10):
+            yield b"x" * 100_000
+
+    path = str(folder / "new" / "f")
+    for content, size in (("text", 4), (io.BytesIO(b"x" * 700_000), 700_000), (pieces(), 1_000_000)):
+        await sandbox.files.write(path, content)
+        assert (await sandbox.files.stat(path)).size_bytes == len(await sandbox.files.read(path)) == size
+    assert [entry.name for entry in await sandbox.files.list(str(folder / "new"))] == ["f"]
+    await sandbox.files.remove(path)
+    assert not await sandbox.files.exists(path)
+
+
+async def with_processes(sandbox: AsyncSandbox) -> None:
+    async with await sandbox.start(["cat"], stdin=True) as process:
+        await process.send(b"one\n")
+        assert (await anext(aiter(process))).data == b"one\n"
+        again = await sandbox.attach(process.pid, from_sequence=0)
+        await process.close_stdin()
+        assert (await process.wait()).code == 0
+        assert b"".join([output.data async for output in again]) == b"one\n"
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[1].__name__)
+def test_both_clients_have_the_same_methods(pair: tuple[type, type]) -> None:
+    """And each its own way to be closed and iterated over."""
+    awaiting, blocking = ({name for name in vars(one) if not name.startswith("_")} for one in pair)
+    assert awaiting == blocking

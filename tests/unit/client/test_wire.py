@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.client import calls
+from roost.client.blocking.roost import Roost
 from roost.client.connect import Envelopes, envelope
 from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.errors import from_answer
 from roost.client.output import Exit, Stream, Tracker
 from roost.client.reattach import delays, explained
-from roost.client.roost import Roost
 from roost.client.sse import EventStream
 from roost.domain.errors import (
     Fault,

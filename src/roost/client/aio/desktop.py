@@ -1,36 +1,46 @@
-"""The desktop of a sandbox, for programs with an event loop."""
+"""The desktop of a sandbox."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import httpx
 
 from roost.client import screen_calls
 from roost.client.agent import Door
+from roost.client.aio.transport import AsyncTransport
 from roost.client.pictures import FrameReader, Point, Screen, Screenshot, Window
-from roost.client.transport import AsyncTransport, Streaming, translate
+from roost.client.wire import Streaming, translate
 
 
 class AsyncDesktop:
-    """As `Desktop`."""
+    """Screen, mouse, keyboard, clipboard and windows. A sleeping sandbox wakes.
+
+    Coordinates are pixels of the screen; with `scale`, those of a picture of that scale. Every hand movement answers where
+    the pointer is then. Raises Unsupported (`no_desktop`) in a sandbox without one, Conflict (`person_drives`) while a person
+    has taken over."""
 
     def __init__(self, transport: AsyncTransport, door: Door) -> None:
         self._transport = transport
         self._door = door
 
+    # Seeing
+
     async def screen(self) -> Screen:
+        """Its size, and where the pointer is."""
         return await self._transport.run(screen_calls.screen(self._door))
 
     async def screenshot(self, **wanted: Any) -> Screenshot:
-        """As `Desktop.screenshot`."""
+        """A picture. Wanted: format (png, jpeg, webp), quality (1 to 100), scale, or width and height (the largest wanted),
+        region (x, y, width, height), cursor (whether the pointer is drawn)."""
         async with self._streaming(screen_calls.screenshot(self._door, screen_calls.picture_params(**wanted))) as response:
             return Screenshot.read(response.headers, await response.aread())
 
-    async def frames(self, *, every_s: float = 1.0, **wanted: Any) -> AsyncIterator[Screenshot]:
-        """As `Desktop.frames`."""
+    async def frames(self, *, every_s: float = 1.0, **wanted: Any) -> AsyncGenerator[Screenshot]:
+        """A picture at once, then one whenever the screen has changed, at most one per `every_s`. Wanted: as `screenshot`;
+        JPEG unless said otherwise. Close the iterator to stop."""
         params = screen_calls.picture_params(every_ms=round(every_s * 1000), **wanted)
         reader = FrameReader()
         async with self._streaming(screen_calls.frames(self._door, params)) as response:
@@ -39,14 +49,17 @@ class AsyncDesktop:
                     yield frame
 
     async def wait_still(self, for_s: float = 0.5, timeout_s: float = 10.0) -> bool:
-        """As `Desktop.wait_still`."""
+        """Waits until nothing on the screen has changed for `for_s`; False when that did not come to pass in time."""
         return await self._transport.run(screen_calls.still(self._door, for_s, timeout_s))
+
+    # The mouse
 
     async def move(self, x: float, y: float, *, scale: float | None = None) -> Point:
         return await self._transport.run(screen_calls.move(self._door, x, y, scale))
 
     async def click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
-        """As `Desktop.click`."""
+        """Where the pointer is, unless a place is given. How: button (left, middle, right, back, forward), count,
+        modifiers (ctrl, shift, alt, super), scale."""
         return await self._transport.run(screen_calls.click(self._door, x, y, **how))
 
     async def double_click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
@@ -56,26 +69,32 @@ class AsyncDesktop:
         return await self.click(x, y, button="right", **how)
 
     async def drag(self, path: Sequence[Sequence[float]], **how: Any) -> Point:
-        """As `Desktop.drag`."""
+        """Down at the first point, along the others, up at the last. How: button, modifiers, scale."""
         return await self._transport.run(screen_calls.drag(self._door, path, **how))
 
     async def scroll(self, dy: int = 0, dx: int = 0, **how: Any) -> Point:
-        """As `Desktop.scroll`."""
+        """By notches of the wheel: positive is down and right. How: x and y (where), modifiers, scale."""
         return await self._transport.run(screen_calls.scroll(self._door, dx, dy, **how))
 
+    # The keyboard
+
     async def type(self, text: str) -> Point:
-        """As `Desktop.type`."""
+        """Any text, whatever the keyboard's layout. A line end is Enter."""
         return await self._transport.run(screen_calls.type_text(self._door, text))
 
     async def key(self, keys: str) -> Point:
-        """As `Desktop.key`."""
+        """`ctrl+shift+t`, `Return`, `alt+F4`; several, separated by spaces, one after the other."""
         return await self._transport.run(screen_calls.key(self._door, keys))
 
     async def press(self, *, button: str | None = None, key: str | None = None) -> Point:
+        """Holds it down until `release`."""
         return await self._transport.run(screen_calls.press(self._door, button, key))
 
     async def release(self, *, button: str | None = None, key: str | None = None) -> Point:
+        """Lets go of it; with neither, of everything that was pressed."""
         return await self._transport.run(screen_calls.release(self._door, button, key))
+
+    # The rest of the desk
 
     async def clipboard(self) -> str:
         return await self._transport.run(screen_calls.clipboard(self._door))
@@ -84,19 +103,22 @@ class AsyncDesktop:
         await self._transport.run(screen_calls.set_clipboard(self._door, text))
 
     async def windows(self) -> list[Window]:
+        """The topmost first."""
         return await self._transport.run(screen_calls.windows(self._door))
 
     async def focus(self, window: str) -> Window:
         return await self._transport.run(screen_calls.focus(self._door, window))
 
     async def close(self, window: str) -> bool:
-        """As `Desktop.close`."""
+        """Whether it is gone: it may ask whether to save."""
         return await self._transport.run(screen_calls.close(self._door, window))
 
     async def open(self, url: str) -> int:
+        """An address in the browser, or a file in its program. Returns the pid."""
         return await self._transport.run(screen_calls.open_url(self._door, url))
 
     async def launch(self, program: str, *arguments: str) -> int:
+        """A program on the screen. Returns its pid."""
         return await self._transport.run(screen_calls.open_program(self._door, program, arguments))
 
     async def resize(self, width: int, height: int) -> Screen:
@@ -105,10 +127,7 @@ class AsyncDesktop:
     @asynccontextmanager
     async def _streaming(self, streaming: Streaming) -> AsyncIterator[httpx.Response]:
         try:
-            response = await self._transport.stream(streaming)
-            try:
+            async with aclosing(await self._transport.stream(streaming)) as response:
                 yield response
-            finally:
-                await response.aclose()
         except httpx.TransportError as error:
             raise translate(error, self._transport.endpoint.url) from error
