@@ -25,7 +25,7 @@ BOMB = "timeout -s KILL 60 bash -c 'ulimit -t 20; :(){ :|:& };:; sleep 60'"
 
 
 async def run(placed: Placed, command: str, *, user: str = "root", timeout_s: float = 120) -> str:
-    code, output = await GUEST.run(placed.address, command, user=user, timeout_s=timeout_s)
+    code, output = await GUEST.run(placed.endpoint, command, user=user, timeout_s=timeout_s)
     assert code == 0, output
     return output.strip()
 
@@ -36,7 +36,7 @@ async def start(placed: Placed, name: str, command: str, *, user: str = "root") 
 
 
 async def lives(placed: Placed, name: str) -> bool:
-    code, _ = await GUEST.run(placed.address, f"kill -0 $(cat /root/{name}.pid)", user="root", timeout_s=30)
+    code, _ = await GUEST.run(placed.endpoint, f"kill -0 $(cat /root/{name}.pid)", user="root", timeout_s=30)
     return code == 0
 
 
@@ -58,7 +58,7 @@ async def test_beside_a_hog_no_small_process_dies(node: NodeService) -> None:
     for number in range(50):
         await start(placed, f"small-{number}", "sleep 1000")
     await start(placed, "worker", f"python3 -c '{HOLD}' 40")
-    code, _ = await GUEST.run(placed.address, f"python3 -c '{HOLD}' 900", user="user", timeout_s=60)
+    code, _ = await GUEST.run(placed.endpoint, f"python3 -c '{HOLD}' 900", user="user", timeout_s=60)
     assert code != 0
     assert await run(placed, "pgrep -xc sleep") == "50"
     assert await lives(placed, "worker")
@@ -73,7 +73,7 @@ async def test_a_fork_bomb_ends_with_its_processes(node: NodeService, memory_mb:
     with anyio.fail_after(120):
         while True:
             try:
-                _, bombs = await GUEST.run(placed.address, "pgrep -xc bash", user="root", timeout_s=20)
+                _, bombs = await GUEST.run(placed.endpoint, "pgrep -xc bash", user="root", timeout_s=20)
                 if bombs.strip() == "0":
                     break
             except GuestUnreachable:
@@ -87,7 +87,7 @@ async def test_files_beyond_the_limit_cost_the_writer_and_survive_a_sleep(node: 
     order = create_order(size=SMALL)
     placed = await node.create(order)
     code, _ = await GUEST.run(
-        placed.address, "mount -t tmpfs -o size=700m big /mnt && head -c 600M /dev/urandom > /mnt/big", user="root", timeout_s=60
+        placed.endpoint, "mount -t tmpfs -o size=700m big /mnt && head -c 600M /dev/urandom > /mnt/big", user="root", timeout_s=60
     )
     assert code != 0
     written = int(await run(placed, "stat -c %s /mnt/big"))
@@ -107,7 +107,7 @@ async def test_files_in_memory_cannot_fill_it(node: NodeService, memory_mb: int)
     placed = await node.create(order)
     await start(placed, "bystander", "sleep 1000")
     for path in ("/tmp", "/dev/shm"):
-        code, output = await GUEST.run(placed.address, f"head -c 2G /dev/urandom > {path}/big", user="user", timeout_s=120)
+        code, output = await GUEST.run(placed.endpoint, f"head -c 2G /dev/urandom > {path}/big", user="user", timeout_s=120)
         assert code != 0 and "No space left" in output
     capture = capture_order(order)
     await node.pause(capture)

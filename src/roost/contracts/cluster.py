@@ -69,7 +69,8 @@ class Node(Protocol):
         ...
 
     async def run(self, order: RunOrder) -> Ran:
-        """The command ran inside to its end, or to its time limit. Raises GuestUnreachable, SandboxLost."""
+        """The command ran inside to its end, or to its time limit. Only in a sandbox without an access token: one that a template
+        is built in. Raises GuestUnreachable, SandboxLost."""
         ...
 
     async def report(self) -> NodeReport:

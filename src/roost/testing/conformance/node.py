@@ -236,7 +236,9 @@ class NodeConformance:
     # the rest
 
     async def test_a_command_runs_inside_to_its_end(self, rig: NodeRig) -> None:
-        sandbox = await rig.create()
+        order = rig.create_order()
+        sandbox = order.sandbox
+        await rig.node.create(replace(order, identity=replace(order.identity, access_token="")))
         assert (await rig.node.run(RunOrder(sandbox, 1, "true"))).exit_code == 0
         for gone in (RunOrder(sandbox, 2, "true"), RunOrder(SandboxId("i" + "9" * 20), 1, "true")):
             with pytest.raises(SandboxLost):
