@@ -184,6 +184,8 @@ def _announce(
     settings: Settings, port: int, key: str, certificate: Certificate | None, on_ready: Callable[[ServerInfo], None]
 ) -> None:
     url, ca = _url(settings, port, certificate), certificate.ca if certificate is not None else None
+    if settings.is_exposed:
+        log.warning("listening for others than this machine, without TLS", host=settings.host, port=port)
     record = settings.home / "server.json"
     unborn = record.with_suffix(".partial")
     told = {"url": url, "pid": os.getpid(), "version": VERSION}

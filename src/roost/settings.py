@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import socket
 import tomllib
 from collections.abc import Mapping
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -46,6 +48,13 @@ def _domain(value: str) -> str:
     if not all(label and len(label) <= 63 and label.replace("-", "").isalnum() and label.isascii() for label in labels):
         raise ValueError("must be a domain name such as roost.localhost")
     return ".".join(labels)
+
+
+def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
+    names = tuple(value.lower().rstrip(".") for value in values)
+    if not all(re.fullmatch(r"[a-z0-9._-]+", name) for name in names):
+        raise ValueError("must be host names such as roost.example.com, without scheme and port")
+    return names
 
 
 def _mirror(value: str) -> str:
@@ -93,6 +102,10 @@ class Settings(BaseSettings):
     port: int = Field(default=4700, ge=0, le=65535, description="port to listen on")
     domain: Annotated[str, AfterValidator(_domain)] = Field(
         default="roost.localhost", description="sandboxes are reached at <port>-<sandbox>.<domain>"
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words), AfterValidator(_hosts)] = Field(
+        default=(),
+        description="further host names under which the server answers, beside this machine's own, localhost and the domain's",
     )
     tls: bool = Field(default=False, description="speak https, with a certificate of Roost's own making unless tls_cert is set")
     tls_cert: Folder | None = Field(default=None, description="a certificate (PEM, with its chain) for the domain and *.<domain>")
@@ -178,6 +191,22 @@ class Settings(BaseSettings):
     @property
     def speaks_tls(self) -> bool:
         return self.tls or self.tls_cert is not None or self.tls_key is not None
+
+    @property
+    def is_exposed(self) -> bool:
+        """Others than this machine can reach the server, and what passes is not encrypted."""
+        if self.speaks_tls or self.host == "localhost":
+            return False
+        try:
+            return not ip_address(self.host).is_loopback
+        except ValueError:
+            return True
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Host names under which the server answers, beside `localhost` and those of the domain."""
+        machine = socket.gethostname()
+        return (*self.allowed_hosts, self.host, machine, f"{machine}.local")
 
     @property
     def tls_dir(self) -> Path:

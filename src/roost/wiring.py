@@ -26,6 +26,7 @@ from roost.drivers.runtime.gvisor import GVisor
 from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge
+from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
@@ -144,7 +145,7 @@ def _join(
     sessions = Sessions(
         secret=_own_secret(settings.session_secret, SECRET_BYTES), scheme=about.scheme, instance=settings.instance, now=clock.now
     )
-    edge = Edge(control.directory, ledger, clock, settings.domain)
+    edge = Edge(control.directory, ledger, clock, Hosts(settings.domain, settings.own_names))
     return House(Services.of(control, about, sessions), edge, node, store)
 
 

@@ -30,6 +30,7 @@ from schemathesis.specs.openapi.checks import (
 from uvicorn.server import ServerState
 
 from roost.edge.app import Edge, protocol_factory
+from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.testing.routes import FakeRoutes
 
@@ -59,7 +60,7 @@ class Door:
 async def serving() -> AsyncIterator[tuple[str, House]]:
     loop = asyncio.get_running_loop()
     async with open_house() as house, anyio.create_task_group() as tasks:
-        edge = Edge(FakeRoutes(), TrafficLedger(house.clock), house.clock, "roost.localhost")
+        edge = Edge(FakeRoutes(), TrafficLedger(house.clock), house.clock, Hosts("roost.localhost", ["x"]))
         await tasks.start(edge.run)
         config = uvicorn.Config(house.app, http=protocol_factory(edge), lifespan="off", log_config=None)
         config.load()

@@ -17,8 +17,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from roost.client import Sandbox
-from roost.client.processes import Process
+from roost.client import Process, Sandbox
 from roost.domain.address import GATEWAY_ADDRESS, GUEST_ADDRESS
 from roost.domain.ids import SandboxId
 from roost.domain.node import KillOrder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ import pytest
 
 from roost.client import Sandbox
 from roost.edge.access import sign
-from tests.real.server import Server, eventually, sandbox_of
+from tests.real.server import DOMAIN, Server, eventually, sandbox_of, serving
 
 PATIENCE_S = 60.0
 PORT = 8000
@@ -96,3 +97,31 @@ def test_a_persons_session_is_not_handed_to_the_sandbox(server: Server, sandbox:
     heard = by_headers(server, sandbox, Cookie="roost_session=secret", **{"X-Kept": "1"}).text
     assert "X-Kept: 1" in heard
     assert "secret" not in heard and "Cookie" not in heard
+
+
+@pytest.mark.parametrize("host", ["evil.example", "roost.localhost.evil.example", "127.0.0.1.evil.example"])
+def test_under_the_name_of_another_site_nothing_is_answered(server: Server, sandbox: Sandbox, host: str) -> None:
+    """Whose pages would be of one origin with it: a name can lead anywhere."""
+    named = {"Host": f"{host}:{server.port}"}
+    for path in ("/", "/v1/sandboxes", "/health", "/app/"):
+        headers = {**named, "Authorization": f"Bearer {server.key}"}
+        answer = httpx.get(server.url + path, headers=headers, timeout=PATIENCE_S, trust_env=False)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "unknown_host")
+    assert by_headers(server, sandbox, **named).status_code == 421
+    assert by_signature(server, sandbox, **named).status_code == 421
+
+
+def test_its_own_names_and_all_addresses_are_served(server: Server) -> None:
+    for host in ("127.0.0.1", "192.0.2.7", "[::1]", "localhost", DOMAIN, f"api.{DOMAIN}", socket.gethostname()):
+        headers = {"Host": f"{host}:{server.port}", "Authorization": f"Bearer {server.key}"}
+        answer = httpx.get(f"{server.url}/v1/sandboxes", headers=headers, timeout=PATIENCE_S, trust_env=False)
+        assert answer.status_code == 200, host
+
+
+def test_a_server_for_others_warns_and_answers_under_the_names_it_was_given() -> None:
+    with serving(host="0.0.0.0", allowed_hosts="proxy.example.com", templates="base") as open_to_all:
+        assert "listening for others than this machine, without TLS" in open_to_all.log_tail(100_000)
+        for host, status in (("proxy.example.com", 200), ("evil.example", 421)):
+            headers = {"Host": host, "Authorization": f"Bearer {open_to_all.key}"}
+            answer = httpx.get(f"{open_to_all.url}/v1/sandboxes", headers=headers, timeout=PATIENCE_S, trust_env=False)
+            assert answer.status_code == status

@@ -142,3 +142,14 @@ def test_every_setting_is_listed_once_with_a_description() -> None:
     assert len(set(names)) == len(names)
     assert {name.partition(".")[0] for name in names} == set(Settings.model_fields)
     assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_names_under_which_the_server_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOST_ALLOWED_HOSTS", "Proxy.example.com., my_service")
+    settings = Settings.load()
+    assert settings.allowed_hosts == ("proxy.example.com", "my_service")
+    assert {"proxy.example.com", "my_service", "127.0.0.1"} < set(settings.own_names)
+    for bad in ("https://proxy.example.com", "proxy.example.com:443", "*"):
+        monkeypatch.setenv("ROOST_ALLOWED_HOSTS", bad)
+        with pytest.raises(Invalid, match="without scheme and port"):
+            Settings.load()

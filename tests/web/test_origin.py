@@ -93,7 +93,7 @@ def test_nor_one_that_a_page_of_the_sandbox_leads_to(server: Server, browser: Br
     inside = f"http://{server.host(hostile, 8000)}:{server.port}"
     with visit(browser, control) as page:
         sign_in_by_name(page, server.key)
-        eventually(lambda: _is_up(page, f"{inside}/frame.html"))
+        eventually(lambda: _is_called(page, f"{inside}/frame.html", "frame"))
         assert "Weekly report" not in page.frames[1].content()
         page.goto(f"{inside}/")
         page.wait_for_url(there)
@@ -157,6 +157,32 @@ def test_and_by_signing_in(server: Server, browser: Browser) -> None:
         assert page.evaluate("caches.keys()") == []
 
 
-def _is_up(page: Page, url: str) -> None:
+CLEARS = """
+import http.server
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Clear-Site-Data", '"cookies", "storage", "cache"')
+        self.end_headers()
+        self.wfile.write(b"<title>cleared</title>")
+print("ready", flush=True)
+http.server.ThreadingHTTPServer(("", 8000), Answer).serve_forever()
+"""
+
+
+def test_a_sandbox_does_not_clear_the_cookies_of_its_whole_domain(server: Server, browser: Browser, sandbox: Sandbox) -> None:
+    """Browsers clear cookies by the site, and all of the domain is one."""
+    sandbox.files.write("/tmp/clears.py", CLEARS)
+    with sandbox.start("exec python3 /tmp/clears.py") as process:
+        assert next(iter(process)).data == b"ready\n"
+    with visit(browser, f"http://{DOMAIN}:{server.port}") as page:
+        sign_in_by_name(page, server.key)
+        eventually(lambda: _is_called(page, f"http://{server.host(sandbox, 8000)}:{server.port}/", "cleared"))
+        page.goto("/")
+        expect(page.get_by_role("navigation", name="Main").first).to_be_visible()
+
+
+def _is_called(page: Page, url: str, title: str) -> None:
     page.goto(url)
-    assert page.title() == "frame"
+    assert page.title() == title

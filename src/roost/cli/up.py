@@ -47,6 +47,8 @@ def up(
     settings = Settings.load(home=home, host=host, port=port, domain=domain, tls=tls, tls_cert=tls_cert, tls_key=tls_key)
     _refuse_second(settings)
     _refuse_taken_port(settings)
+    if settings.is_exposed and ready_fd is None:
+        warn_of_exposure(settings)
     if detach:
         _install(settings)
         given = {"--host": host, "--port": port, "--domain": domain, "--tls-cert": tls_cert, "--tls-key": tls_key}
@@ -108,7 +110,7 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_js
         if as_json:
             say_json_line(told)
         else:
-            greet(info.url, info.key, settings.home, str(info.ca) if info.ca else None)
+            greet(settings, info.url, info.key, str(info.ca) if info.ca else None)
             say("\nCtrl-C ends the server; sandboxes live on.")
             sys.stdout.flush()
 
@@ -151,7 +153,7 @@ def _serve_in_background(settings: Settings, options: list[str], *, as_json: boo
         if as_json:
             say_json_line(info)
             return
-        greet(info["url"], info["key"], settings.home, info["ca"])
+        greet(settings, info["url"], info["key"], info["ca"])
         say("\n`roost down` ends the server; sandboxes live on.")
         return
     if told is None:
@@ -170,19 +172,50 @@ def _tail(log: Path, start: int) -> str:
         return content.read().decode(errors="replace").strip()
 
 
-def greet(url: str, key: str, home: Path, ca: str | None = None) -> None:
+def greet(settings: Settings, url: str, key: str, ca: str | None = None) -> None:
     """The address, the key, whom to trust, and what to try next."""
     from roost.client.endpoint import DEFAULT_HOME
 
     command = "roost" if shutil.which("roost") else shlex.quote(os.path.relpath(Path(sys.executable).parent / "roost"))
-    say(f"Roost serves at {url}")
+    say(f"Roost serves at {url}{_elsewhere(settings, url)}")
     say(f"Mission Control {url}/ (in a browser; sign in with the key)")
     say(f"API key         {key}")
     if ca is not None:
         say(f"Clients trust   {ca} (`roost env` sets what E2B's clients need)")
     say("\nTry, in another terminal:")
-    if home != DEFAULT_HOME:
-        say(f"  export ROOST_HOME={shlex.quote(str(home))}")
+    if settings.home != DEFAULT_HOME:
+        say(f"  export ROOST_HOME={shlex.quote(str(settings.home))}")
     say(f"  {command} create --name demo")
     say(f"  {command} exec demo -- python3 -c 'print(6 * 7)'")
     say(f"  {command} pause demo && {command} resume demo")
+
+
+def warn_of_exposure(settings: Settings) -> None:
+    """On stderr, so that it is seen with `--json` too, and before the server takes its first key over the wire."""
+    where = f"{settings.host}:{settings.port}"
+    typer.secho(
+        f"WARNING: Roost listens on {where}, for others than this machine, without TLS.", err=True, bold=True, fg="yellow"
+    )
+    typer.echo(
+        "Whoever is on the way can read what passes: API keys, commands, files, screens. A key that was read opens everything.\n"
+        "Use --tls, or --host 127.0.0.1 with a proxy in front that speaks https: docs/guides/tls.md.\n",
+        err=True,
+    )
+
+
+def _elsewhere(settings: Settings, url: str) -> str:
+    """The other addresses at which a server is reached that listens on all of them."""
+    if settings.host not in ("0.0.0.0", "::"):
+        return ""
+    own = _address_of_machine()
+    return " and every other address of this machine" + (f", such as {url.replace('127.0.0.1', own)}" if own else "")
+
+
+def _address_of_machine() -> str | None:
+    """The one that this machine uses to speak to the world. Sends nothing: it only asks for the route."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return probe.getsockname()[0]

@@ -1,6 +1,6 @@
 """The edge: its parts joined, and the protocol class that puts it before an API on one port.
 
-    edge = Edge(routes, TrafficLedger(clock), clock, domain="roost.localhost")
+    edge = Edge(routes, TrafficLedger(clock), clock, Hosts("roost.localhost"))
     config = uvicorn.Config(api, http=protocol_factory(edge), ...)
 
 with `edge.run()` in the task group in which the server runs. Sandbox traffic never passes through ASGI.
@@ -21,6 +21,7 @@ from roost.contracts.routes import Routes
 from roost.edge.connection import ClientConnection
 from roost.edge.dispatch import Dispatcher
 from roost.edge.door import UvicornParts
+from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import Limits
 from roost.edge.resolve import Resolver
@@ -28,11 +29,11 @@ from roost.edge.switchboard import Switchboard
 
 
 class Edge:
-    """Carries sandbox traffic while `run` runs. `domain` is what sandboxes' host names end in; a port in it is ignored."""
+    """Carries sandbox traffic while `run` runs. `hosts` are the names that requests may be for; sandboxes' end in its domain."""
 
-    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, domain: str, limits: Limits | None = None) -> None:
+    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, hosts: Hosts, limits: Limits | None = None) -> None:
         self._board = Switchboard(routes, ledger, clock, limits or Limits())
-        self._dispatcher = Dispatcher(Resolver(domain), self._board.signatures)
+        self._dispatcher = Dispatcher(hosts, Resolver(hosts.domain), self._board.signatures)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Carries traffic until cancelled, then cuts what is open. Started before the server takes connections."""

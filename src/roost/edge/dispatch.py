@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from roost.edge import pages
 from roost.edge.api_host import refuse_browser, without_cookies
 from roost.edge.head import RequestHead
+from roost.edge.hosts import Hosts
 from roost.edge.pages import Answer
 from roost.edge.resolve import Resolver, Target
 from roost.edge.signatures import Signatures
@@ -18,12 +20,15 @@ class ForSandbox:
 
 
 class Dispatcher:
-    def __init__(self, resolver: Resolver, signatures: Signatures) -> None:
+    def __init__(self, hosts: Hosts, resolver: Resolver, signatures: Signatures) -> None:
+        self._hosts = hosts
         self._resolver = resolver
         self._signatures = signatures
 
     def dispatch(self, head: RequestHead) -> ForSandbox | Answer | None:
         """None: it is for the API. Raises Invalid."""
+        if not self._hosts.has(head.host):
+            return pages.unknown_host(head, self._hosts.domain)
         target = self._resolver.resolve(head) or self._signatures.resolve(head)
         if target is None or isinstance(target, Answer):
             return target

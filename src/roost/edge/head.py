@@ -30,6 +30,8 @@ _HOP_BY_HOP = frozenset(
 )
 # Never dropped because a Connection header names them: the length of a request would change on its way.
 _PROTECTED = frozenset((b"host", b"content-length", b"transfer-encoding"))
+# Never passed on from a sandbox: browsers clear cookies by the site, and all sandboxes of a domain are one, Mission Control too.
+_SITE_WIDE = frozenset((b"clear-site-data",))
 _FORWARDED = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"))
 
 
@@ -204,7 +206,7 @@ def render_response(head: ResponseHead, *, close: bool, upgrade: bytes | None = 
     drop = _dropped(head.framing)
     length_seen = False
     for lower, _, line in head.fields:
-        if lower in drop or (lower == b"content-length" and length_seen):
+        if lower in drop or lower in _SITE_WIDE or (lower == b"content-length" and length_seen):
             continue
         length_seen = length_seen or lower == b"content-length"
         lines.append(line)

@@ -247,6 +247,23 @@ def too_many_unknown(retry_after_s: int) -> Answer:
     return _json(429, {"code": 429, "message": message}, (b"Retry-After", b"%d" % retry_after_s))
 
 
+def unknown_host(head: RequestHead, domain: str) -> Answer:
+    """The request is for a name that is not ours."""
+    name = (head.host or b"").decode("latin-1")[:200]
+    if wants_page(head):
+        return _page(
+            421,
+            "Roost does not answer under this name",
+            f"<code>{html.escape(name)}</code> leads here, but is no name of this server.",
+            f"Use its address, or a name below {domain}. Who runs it can add names: the setting allowed_hosts.",
+        )
+    message = (
+        f"{name!r} is no name of this server: it answers under its addresses, `localhost`, {domain} and what is below it."
+        " The setting `allowed_hosts` (ROOST_ALLOWED_HOSTS) adds names."
+    )
+    return _error(421, "unknown_host", message, host=name)
+
+
 def malformed(message: str) -> Answer:
     return _json(400, {"code": 400, "message": message})
 

@@ -24,7 +24,7 @@ class Resolver:
     """Knows the domain under which sandboxes have names: `<port>-<sandbox>.<domain>`."""
 
     def __init__(self, domain: str) -> None:
-        self._suffix = "." + _without_port(domain.lower())
+        self._suffix = "." + without_port(domain.lower())
 
     def resolve(self, head: RequestHead) -> Target | None:
         """The sandbox's port a request is for, or None when it is for the API. Raises Invalid.
@@ -41,10 +41,10 @@ class Resolver:
     def own_host(self, target: Target, head: RequestHead) -> str:
         """The sandbox's own host name, with the port that the request was sent to."""
         host = (head.host or b"").decode("latin-1")
-        return f"{target.port}-{target.sandbox}{self._suffix}{host[len(_without_port(host)) :]}"
+        return f"{target.port}-{target.sandbox}{self._suffix}{host[len(without_port(host)) :]}"
 
     def _by_host(self, host: str) -> Target | None:
-        name = _without_port(host).removesuffix(".")
+        name = without_port(host).removesuffix(".")
         if not name.endswith(self._suffix):
             return None
         # E2B's older names have a third part, the client's id, which says nothing: <port>-<sandbox>-<client>.
@@ -74,6 +74,7 @@ def _port(text: str) -> int:
     return port
 
 
-def _without_port(host: str) -> str:
+def without_port(host: str) -> str:
+    """The name or address of a Host header."""
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host

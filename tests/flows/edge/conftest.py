@@ -22,6 +22,7 @@ from uvicorn.server import ServerState
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId, new_sandbox_id
 from roost.edge.app import Edge, protocol_factory
+from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import Limits
 from roost.testing.clock import ManualClock
@@ -232,7 +233,7 @@ async def make_world(limits: Limits) -> AsyncIterator[World]:
     loop.set_exception_handler(lambda _, context: mishaps.append(context))
     routes, clock = FakeRoutes(), ManualClock()
     ledger = TrafficLedger(clock)
-    edge = Edge(routes, ledger, clock, DOMAIN, limits)
+    edge = Edge(routes, ledger, clock, Hosts(DOMAIN, ["x"]), limits)
     config = uvicorn.Config(small_api(), http=protocol_factory(edge), log_config=None, lifespan="off")
     config.load()
     state = ServerState()

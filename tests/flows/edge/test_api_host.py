@@ -102,11 +102,13 @@ async def test_so_is_what_comes_from_any_port_by_headers(world: World) -> None:
 
 
 async def test_at_its_own_name_a_sandbox_says_what_it_likes(world: World) -> None:
-    sandbox = await agent(world, answer(PAGE, b"Content-Type: text/html", b"Set-Cookie: a=1", b"Link: <x>; rel=next"))
+    said = (b"Content-Type: text/html", b"Set-Cookie: a=1", b"Link: <x>; rel=next", b'Clear-Site-Data: "cookies"')
+    sandbox = await agent(world, answer(PAGE, *said))
     async with world.client() as client:
         got = await client.get("/", headers={"Host": world.host(sandbox, AGENT_PORT)})
     assert (got.headers["content-type"], got.headers["set-cookie"], got.headers["link"]) == ("text/html", "a=1", "<x>; rel=next")
     assert "content-security-policy" not in got.headers
+    assert "clear-site-data" not in got.headers, "but that: it holds for all of the site, which is the whole domain"
 
 
 @pytest.mark.parametrize(

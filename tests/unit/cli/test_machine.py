@@ -14,9 +14,10 @@ import pytest
 
 from roost.cli.machine import require_running, stop
 from roost.cli.main import run
-from roost.cli.up import greet
+from roost.cli.up import greet, warn_of_exposure
 from roost.domain.errors import TimedOut, Unavailable
 from roost.serving import hold_home
+from roost.settings import Settings
 from roost.setup.running import find_running, is_locked
 
 SERVER = """
@@ -112,9 +113,38 @@ def test_down_ends_the_server_and_says_so_twice(tmp_path: Path, capsys: pytest.C
 
 
 def test_the_greeting_says_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    greet("http://127.0.0.1:4700", "e2b_key", tmp_path)
+    greet(Settings.load(home=tmp_path), "http://127.0.0.1:4700", "e2b_key")
     said = capsys.readouterr().out
     assert "http://127.0.0.1:4700" in said
     assert "e2b_key" in said
     assert f"export ROOST_HOME={tmp_path}" in said
     assert said.count(" create ") == said.count(" exec ") == 1
+    assert "every other address" not in said
+
+
+def test_a_server_for_others_says_so_and_warns_without_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings.load(home=tmp_path, host="0.0.0.0", port=4701)
+    greet(settings, "http://127.0.0.1:4701", "e2b_key")
+    assert "http://127.0.0.1:4701 and every other address of this machine" in capsys.readouterr().out
+    warn_of_exposure(settings)
+    told = capsys.readouterr()
+    assert told.out == "", "whoever reads --json is not disturbed"
+    assert "WARNING: Roost listens on 0.0.0.0:4701" in told.err and "--tls" in told.err
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "is_exposed"),
+    [
+        ("127.0.0.1", False, False),
+        ("127.8.8.8", False, False),
+        ("::1", False, False),
+        ("localhost", False, False),
+        ("0.0.0.0", False, True),
+        ("::", False, True),
+        ("192.168.1.5", False, True),
+        ("box.example", False, True),
+        ("0.0.0.0", True, False),
+    ],
+)
+def test_who_can_read_what_passes(tmp_path: Path, host: str, *, tls: bool, is_exposed: bool) -> None:
+    assert Settings.load(home=tmp_path, host=host, tls=tls).is_exposed is is_exposed
