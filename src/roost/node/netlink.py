@@ -182,16 +182,6 @@ def forget_connections() -> Message:
     return Message(_DELETE_CONNECTIONS, 0, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0), "forget connections")
 
 
-def forget_connections_to(address: IPv4Address) -> Message:
-    """No connection that was opened to the address is remembered any more. By a `NETFILTER` socket, Linux 5.8 or later: others
-    refuse."""
-    tuple_ = _nested(1, _nested(1, _bytes(2, address.packed)))
-    # The kernel looks at what the flag names, the address that it was opened to, and at nothing else of a connection.
-    looked_at = _nested(25, _bytes(1, struct.pack("=I", 1 << 1)) + _bytes(2, struct.pack("=I", 0)))
-    body = struct.pack("=BBH", socket.AF_INET, 0, 0) + tuple_ + looked_at
-    return Message(_DELETE_CONNECTIONS, 0, body, f"forget the connections to {address}")
-
-
 def _encode(message: Message, number: int, flags: int) -> bytes:
     head = _HEADER.pack(_HEADER.size + len(message.body), message.kind, _REQUEST | flags, number, 0)
     return _padded(head + message.body)

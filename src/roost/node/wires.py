@@ -42,7 +42,6 @@ from roost.node.netlink import (
     delete_link,
     delete_local_rule,
     forget_connections,
-    forget_connections_to,
     set_default_route,
     set_neighbour,
     set_up,
@@ -60,12 +59,9 @@ _MS_BIND, _MS_REC, _MS_SHARED, _MNT_DETACH = 4096, 16384, 1 << 20, 2
 _LOOPBACK = 1
 _ETH0, _LAN, _WAN = 100, 100, 101  # numbers of links: chosen here, nobody has to ask for them
 
-_QUIET = {
-    "net/ipv6/conf/all/disable_ipv6": "1",
-    "net/ipv6/conf/default/disable_ipv6": "1",
-}
-# What listens on localhost, listens on ::1 as often as not: gVisor gives a guest the loopback addresses it finds here.
-_OWN_LOOPBACK = {"net/ipv6/conf/lo/disable_ipv6": "0"}
+# For links that are made from now on. The loopback keeps it: what listens on localhost listens on ::1 as often as not, and
+# gVisor gives a guest the loopback addresses it finds here.
+_QUIET = {"net/ipv6/conf/default/disable_ipv6": "1"}
 _ROUTING = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/send_redirects": "0",
@@ -112,7 +108,7 @@ def make(plan: SlotPlan, ruleset: str, mtu_bytes: int, tenancy: int) -> None:
     A failure leaves parts behind: `remove` takes them away.
     """
     with _open(_OWN_NETNS) as host, Netlink() as host_netlink:
-        _unshare(plan.guest_netns, {**_QUIET, **_OWN_LOOPBACK})
+        _unshare(plan.guest_netns, _QUIET)
         with _open(_OWN_NETNS) as guest, Netlink() as guest_netlink:
             _unshare(plan.router_netns, {**_QUIET, **_ROUTING, **_NO_MIDDLES})
             with Netlink() as router_netlink:
@@ -137,13 +133,10 @@ def ready(plan: SlotPlan) -> None:
 
 
 def clean(plan: SlotPlan, ruleset: str | None) -> None:
-    """A slot that a sandbox has left is as good as a new one once its tenancy is another: its router remembers no connection, the
-    host none to it, and the guest namespace is ready. With `ruleset` the router's firewall is replaced too. Only on a thread of
-    its own, and only when nothing runs in the slot any more. Raises OSError, Fault; then the slot is not to be used again.
+    """A slot that a sandbox has left is as good as a new one once its tenancy is another: its router remembers no connection and
+    the guest namespace is ready. With `ruleset` the router's firewall is replaced too. Only on a thread of its own, and only when
+    nothing runs in the slot any more. Raises OSError, Fault; then the slot is not to be used again.
     """
-    # The host first: what it still let through in between ends at the router, which is asked next.
-    with Netlink(NETFILTER) as netlink:
-        netlink.do(forget_connections_to(plan.router_address))
     enter(plan.router_netns)
     for key, value in _NO_MIDDLES.items():  # a slot of an older Roost lacks it
         _set_sysctl(key, value)
@@ -265,8 +258,8 @@ def _tenancy_file(plan: SlotPlan) -> Path:
 
 def _set_sysctl(key: str, value: str) -> None:
     """In the network namespace of the calling thread. A kernel without IPv6 has no IPv6 to be switched off."""
-    with suppress(FileNotFoundError):
-        Path("/proc/sys", key).write_text(value)
+    with suppress(FileNotFoundError), _open(f"/proc/sys/{key}", os.O_WRONLY) as descriptor:
+        os.write(descriptor, value.encode())
 
 
 def share_netns_directory() -> None:
@@ -285,8 +278,8 @@ def share_netns_directory() -> None:
 
 
 @contextmanager
-def _open(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _open(path: str, how: int = os.O_RDONLY) -> Iterator[int]:
+    descriptor = os.open(path, how | os.O_CLOEXEC)
     try:
         yield descriptor
     finally:
