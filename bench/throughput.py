@@ -17,7 +17,7 @@ from typing import TypeVar
 from bench.raw import Raw, raw_engine
 from bench.report import Figure
 from bench.server import Bench, serving
-from roost.client.sandbox import Sandbox
+from roost.client import Sandbox
 
 T = TypeVar("T")
 COUNTS = (1, 8, 16, 32)
