@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def control(roost: Roost, sandbox: Sandbox) -> str:
-    _, token = await roost.links.make(TEAM, sandbox.id, mode=LinkMode.CONTROL, label="anna")
+    _, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL, label="anna")
     return token
 
 
@@ -60,7 +60,7 @@ async def test_one_who_went_away_or_whose_link_ends_is_forgotten_inside_too(roos
     await roost.drivers.take(token)
     await pass_time(roost, GRACE_S)
     assert believed(roost.ground, sandbox) is None
-    link, token = await roost.links.make(TEAM, sandbox.id, mode=LinkMode.CONTROL)
+    link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL)
     await roost.drivers.take(token)
     await roost.links.revoke(TEAM, sandbox.id, link.id)
     await roost.quiet()
@@ -109,7 +109,7 @@ async def test_a_forks_hands_are_the_agents(roost: Roost) -> None:
 async def test_a_guest_that_does_not_answer_keeps_nobody_from_driving_and_is_told_later(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
-    roost.ground.node.fail("set_driver", GuestUnreachable(sandbox.id, "no answer"), times=2)
+    roost.ground.node.fail("inform", GuestUnreachable(sandbox.id, "no answer"), times=2)
     took = await roost.drivers.take(token)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took, "the edge refuses the agent's input from that moment"
@@ -131,7 +131,7 @@ async def test_one_who_takes_over_does_not_wait_for_a_guest_that_is_held_still(r
         group.start_soon(roost.snapshots.take, TEAM, sandbox.id)
         await gate.reached.wait()
         group.start_soon(take)
-        await roost.ground.until(lambda: is_ordered(roost, "set_driver"))
+        await roost.ground.until(lambda: is_ordered(roost, "inform"))
         roost.ground.clock.advance(TELLS_WITHIN_S)
         await roost.ground.until(lambda: is_in(took))
         assert believed(roost.ground, sandbox) is None
@@ -145,13 +145,13 @@ async def test_a_change_that_was_only_written_is_told_by_the_next_server(ground:
         await roost.templates.build(replace(BASE, name="desk", has_desktop=True))
         sandbox = await roost.sandbox(template="desk")
         token = await control(roost, sandbox)
-    await dies_at(ground, "before set_driver", lambda roost: roost.drivers.take(token))
+    await dies_at(ground, "before inform", lambda roost: roost.drivers.take(token))
     assert believed(ground, sandbox) is None
     async with serving(ground) as roost:
         await roost.quiet()
         took = believed(ground, sandbox)
         assert took is not None and took == (await ground.record(sandbox.id)).driver
-    await dies_at(ground, "before set_driver", lambda roost: roost.drivers.give(token))
+    await dies_at(ground, "before inform", lambda roost: roost.drivers.give(token))
     assert believed(ground, sandbox) is not None
     async with serving(ground) as roost:
         await roost.quiet()
@@ -194,7 +194,7 @@ async def test_a_death_ends_the_drive(roost: Roost) -> None:
 async def test_who_leaves_a_sleeper_has_left(roost: Roost) -> None:
     """Sleep itself ends nothing: whoever drives and stays before the screen wakes it by the next key."""
     sandbox = await roost.sandbox()
-    link, token = await roost.links.make(TEAM, sandbox.id, mode=LinkMode.CONTROL, label="anna")
+    link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL, label="anna")
     await roost.drivers.take(token)
     await roost.power.pause(TEAM, sandbox.id)
     roost.ground.ledger.watched[link.id] = roost.ground.clock.now() + 30  # before the screen until then

@@ -13,13 +13,13 @@ from roost.domain.ids import TeamId
 from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
-from tests.flows.world import ME, TEAM, Ground, Roost, serving
+from tests.flows.world import ME, STRANGER, TEAM, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
 
 async def control_link(roost: Roost, sandbox: Sandbox, label: str = "anna", seconds: float = 3600.0) -> tuple[Link, str]:
-    return await roost.links.make(TEAM, sandbox.id, mode=LinkMode.CONTROL, label=label, seconds=seconds)
+    return await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL, label=label, seconds=seconds)
 
 
 async def driver(ground: Ground, sandbox: Sandbox) -> Driver | None:
@@ -37,7 +37,7 @@ async def links(ground: Ground) -> list[Link]:
 
 async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:
     sandbox = await roost.sandbox(name="desk")
-    link, token = await roost.links.make(TEAM, "desk", label="anna")
+    link, token = await roost.links.make(ME, "desk", label="anna")
     assert (link.mode, link.sandbox, link.expires_at) == (LinkMode.VIEW, sandbox.id, link.created_at + 3600)
     assert await roost.links.list(TEAM, "desk") == (link,)
     assert all(token not in repr(kept) for kept in await links(roost.ground))
@@ -58,7 +58,7 @@ async def test_links_are_for_ones_own_sandboxes(roost: Roost) -> None:
     link, _ = await control_link(roost, mine)
     stranger = TeamId("strangers")
     for attempt in (
-        roost.links.make(stranger, mine.id),
+        roost.links.make(STRANGER, mine.id),
         roost.links.list(stranger, mine.id),
         roost.links.revoke(stranger, mine.id, link.id),
         roost.links.revoke(TEAM, other.id, link.id),
@@ -74,17 +74,17 @@ async def test_links_are_for_ones_own_sandboxes(roost: Roost) -> None:
 async def test_links_have_bounds(roost: Roost, wish: dict[str, float | str]) -> None:
     sandbox = await roost.sandbox()
     with pytest.raises(Invalid):
-        await roost.links.make(TEAM, sandbox.id, **wish)  # pyright: ignore[reportArgumentType]
+        await roost.links.make(ME, sandbox.id, **wish)  # pyright: ignore[reportArgumentType]
 
 
 async def test_there_is_a_most_of_links(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     for _ in range(MOST_LINKS):
-        await roost.links.make(TEAM, sandbox.id, seconds=5)
+        await roost.links.make(ME, sandbox.id, seconds=5)
     with pytest.raises(Exhausted):
-        await roost.links.make(TEAM, sandbox.id)
+        await roost.links.make(ME, sandbox.id)
     roost.ground.clock.advance(5)
-    await roost.links.make(TEAM, sandbox.id)
+    await roost.links.make(ME, sandbox.id)
 
 
 async def test_one_person_drives_at_a_time(roost: Roost) -> None:
@@ -117,7 +117,7 @@ async def test_one_person_drives_at_a_time(roost: Roost) -> None:
 
 async def test_a_link_to_watch_by_drives_nothing(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    _, token = await roost.links.make(TEAM, sandbox.id)
+    _, token = await roost.links.make(ME, sandbox.id)
     with pytest.raises(Forbidden) as refused:
         await roost.drivers.take(token, force=True)
     assert refused.value.code == "view_only"
@@ -216,7 +216,7 @@ async def test_old_links_and_those_of_the_dead_are_collected(roost: Roost) -> No
         await roost.drivers.look(orphaned)
     assert await roost.links.list(TEAM, dying.id) == ()
     with pytest.raises(SandboxDead):
-        await roost.links.make(TEAM, dying.id)
+        await roost.links.make(ME, dying.id)
     await pass_time(roost, 700, step=60)
     assert len(await links(roost.ground)) == 3, "for a while who comes by one is told what became of it"
     with pytest.raises(Gone):

@@ -27,6 +27,7 @@ _VERBS = {
     "askQuestion": Verb.ASK,
     "answerQuestion": Verb.ANSWER,
     "getTokens": Verb.ENTER,
+    "rotateTokens": Verb.ENTER,
 }
 """What is more, or less, than a change."""
 _FOR_ALL = frozenset({"/v1/session", "/v1/version", "/v1/templates", "/v1/templates/{ref}", "/teams"})

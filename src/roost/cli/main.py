@@ -52,6 +52,7 @@ VERBS: dict[str, Verb] = {
     "ps": Verb("ps", "ps", INSIDE),
     "ports": Verb("ports", "ports", INSIDE),
     "history": Verb("history", "history", INSIDE),
+    "token": Verb("token", "token", INSIDE),
     "logs": Verb("logs", "logs", WATCHING),
     "events": Verb("events", "events", WATCHING),
     "activity": Verb("activity", "activity", WATCHING),

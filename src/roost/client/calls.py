@@ -114,6 +114,11 @@ def enter(ref: str) -> Call[Entered]:
     return Call("POST", _sandbox_path(ref, "token"), Entered.read, repeatable=True)
 
 
+def rotate_tokens(ref: str) -> Call[Entered]:
+    """As `enter`, with new tokens; the old ones open nothing any more."""
+    return Call("POST", _sandbox_path(ref, "token", "rotate"), Entered.read)
+
+
 def roll_back(ref: str, snapshot: str) -> Call[SandboxRecord]:
     body = {"snapshot": snapshot}
     return Call("POST", _sandbox_path(ref, "rollback"), SandboxRecord.read, body=body, timeout_s=2 * MOVE_S)

@@ -13,8 +13,8 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
-    DriverOrder,
     EgressOrder,
+    InformOrder,
     KillOrder,
     NodeReport,
     Placed,
@@ -62,10 +62,10 @@ class Node(Protocol):
         does not run, nothing changes. May be called twice. Raises Fault when the machine's firewall refuses."""
         ...
 
-    async def set_driver(self, order: DriverOrder) -> None:
-        """Programs inside know who drives, and those that ask before they put in input refuse while a person does. Of another
-        incarnation, or of one that does not run, nothing changes: it is told when it wakes. May be called twice.
-        Raises GuestUnreachable."""
+    async def inform(self, order: InformOrder) -> bool:
+        """The agent inside takes this token and no other. Programs inside know who drives, and those that ask before they put in
+        input refuse while a person does. False, and nothing changed, of another incarnation, or of one that does not run: it is
+        told when it wakes. May be called twice. Raises GuestUnreachable."""
         ...
 
     async def run(self, order: RunOrder) -> Ran:

@@ -26,13 +26,17 @@ class Guest(Protocol):
         ...
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        """Clock, entropy, host name, who drives and, for a fresh identity, machine-id and tokens are right.
+        """Clock, entropy, host name, token, who drives and, for a fresh identity, machine-id are right.
         Raises GuestUnreachable."""
         ...
 
     async def set_driver(self, address: str, driver: Driver | None) -> None:
         """Programs inside find that this person drives, or that the agent does. An agent too old to know of it is left alone.
         May be called twice. Raises GuestUnreachable."""
+        ...
+
+    async def set_token(self, address: str, token: str) -> None:
+        """The agent takes this token from its callers, and no other. May be called twice. Raises GuestUnreachable."""
         ...
 
     async def trust(self, address: str, certificates: str) -> None:

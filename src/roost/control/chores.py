@@ -20,10 +20,11 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Intent
 from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
+from roost.control.notices import GuestNotices
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
 from roost.control.repairs import Repairs
+from roost.control.revocations import Revocations
 from roost.control.sandbox_tasks import SandboxTasks
 from roost.control.trash import Trash
 from roost.domain.activity import Decision, decide
@@ -33,12 +34,15 @@ from roost.domain.link import Link
 from roost.domain.node import Departure, NodeReport
 from roost.domain.question import Question, QuestionState
 from roost.domain.sandbox import OnTimeout, Sandbox
+from roost.domain.team import ApiKey
 from roost.telemetry.log import get_logger
 from roost.telemetry.metrics import count_sandbox
 
 LOOK_EVERY_S = 5.0
 COLLECT_EVERY_S = 600.0
 TELL_AGAIN_S = 2.0
+REVOKER_HAS_S = 30.0
+"""How long whoever revokes a key has for all of it, before the keeper looks."""
 SAVE_EVERY_SAMPLES = 12
 """A minute of metering in one write."""
 
@@ -238,10 +242,10 @@ class EndSeats(Quiet):
         return None
 
 
-class TellDrivers(Quiet):
-    """Guests that do not know yet who drives are told."""
+class TellGuests(Quiet):
+    """Guests that do not know yet who drives, or which token opens them, are told."""
 
-    def __init__(self, *, clock: Clock, notices: DriverNotices, tasks: SandboxTasks) -> None:
+    def __init__(self, *, clock: Clock, notices: GuestNotices, tasks: SandboxTasks) -> None:
         self._clock = clock
         self._notices = notices
         self._tasks = tasks
@@ -254,6 +258,22 @@ class TellDrivers(Quiet):
 
     def due_by(self, record: Followed) -> float | None:
         return self._clock.now() if isinstance(record, Sandbox) and self._notices.is_owed(record) else None
+
+
+class FinishRevocations(Quiet):
+    """What revoked keys left behind is taken back, where whoever revoked them did not come to the end."""
+
+    def __init__(self, *, clock: Clock, revocations: Revocations) -> None:
+        self._clock = clock
+        self._revocations = revocations
+
+    async def run(self) -> float | None:
+        await self._revocations.finish_all()
+        return None
+
+    def due_by(self, record: Followed) -> float | None:
+        is_revoked = isinstance(record, ApiKey) and record.revoked_at is not None
+        return self._clock.now() + REVOKER_HAS_S if is_revoked else None
 
 
 class EndQuestions(Quiet):

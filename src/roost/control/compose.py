@@ -20,11 +20,12 @@ from roost.control.chores import (
     EndLinks,
     EndQuestions,
     EndSeats,
+    FinishRevocations,
     FollowDepartures,
     LookAround,
     SaveUsage,
     SleepWhenIdle,
-    TellDrivers,
+    TellGuests,
 )
 from roost.control.collector import DAY_S, EVENT_DAYS, Collector
 from roost.control.directory import Directory, RouteTable
@@ -39,12 +40,13 @@ from roost.control.links import Links
 from roost.control.live import Live
 from roost.control.moves import Limits, Moves
 from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
+from roost.control.notices import GuestNotices
 from roost.control.power import Power
 from roost.control.pulses import Pulses
 from roost.control.questions import Questions
 from roost.control.recovery import Recovery
 from roost.control.repairs import Repairs
+from roost.control.revocations import Revocations
 from roost.control.rollbacks import Rollbacks
 from roost.control.sandbox_tasks import SandboxTasks
 from roost.control.sandboxes import Sandboxes
@@ -113,7 +115,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
     alarm, feed, nodes, builds = Alarm(clock=clock), Feed(store=store), Nodes(cluster=cluster), Builds(clock=clock)
     pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
     live, routes = Live(clock=clock, pulses=pulses), RouteTable()
-    notices = DriverNotices(nodes=nodes, clock=clock)
+    notices = GuestNotices(store=store, nodes=nodes, clock=clock)
     moves = Moves(store=store, clock=clock, random=random, limits=Limits(trash_s=options.trash_s))
     trash = Trash(store=store, cluster=cluster, clock=clock)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, trash=trash)
@@ -130,7 +132,9 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
     )
     links = Links(store=store, clock=clock, random=random, routes=routes)
     drivers = Drivers(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
-    keys = Keys(store=store, clock=clock, random=random)
+    tokens = Tokens(store=store, notices=notices, clock=clock, random=random)
+    revocations = Revocations(store=store, links=links, tokens=tokens)
+    keys = Keys(store=store, clock=clock, random=random, revocations=revocations)
     questions = Questions(store=store, feed=feed, flights=flights, clock=clock, random=random)
     repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, templates=templates)
     collector = Collector(
@@ -152,7 +156,8 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
             EndAtDeadline(store=store, clock=clock, flights=flights, tasks=tasks),
             EndLinks(links=links),
             EndSeats(drivers=drivers),
-            TellDrivers(clock=clock, notices=notices, tasks=tasks),
+            TellGuests(clock=clock, notices=notices, tasks=tasks),
+            FinishRevocations(clock=clock, revocations=revocations),
             EndQuestions(clock=clock, questions=questions),
         ),
     )
@@ -177,7 +182,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
             trash=trash,
             private_proxies=options.private_proxies,
         ),
-        tokens=Tokens(store=store),
+        tokens=tokens,
         power=power,
         snapshots=Snapshots(store=store, cluster=cluster, clock=clock, flights=flights),
         forks=Forks(store=store, cluster=cluster, clock=clock, random=random, flights=flights, nodes=nodes),

@@ -14,7 +14,7 @@ from roost.contracts.clock import Clock
 from roost.contracts.ledger import Ledger
 from roost.contracts.store import Query, Reader, Store, Transaction
 from roost.control.directory import RouteTable
-from roost.control.notices import DriverNotices
+from roost.control.notices import GuestNotices
 from roost.domain.errors import Conflict, Forbidden, Gone, SandboxDead, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import LinkId, SandboxId
@@ -52,7 +52,7 @@ class Seat:
 
 
 class Drivers:
-    def __init__(self, *, store: Store, clock: Clock, routes: RouteTable, ledger: Ledger, notices: DriverNotices) -> None:
+    def __init__(self, *, store: Store, clock: Clock, routes: RouteTable, ledger: Ledger, notices: GuestNotices) -> None:
         self._store = store
         self._clock = clock
         self._routes = routes

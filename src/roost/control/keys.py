@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Change, Query, Store, Transaction
+from roost.contracts.store import Change, Query, Reader, Store, Transaction
 from roost.control.references import check_key, find_sandbox
+from roost.control.revocations import Revocations
 from roost.domain import ids
 from roost.domain.access import FULL, OPERATOR, Access, Principal, Role, Scope, Thing, Verb, Via, allow, forbidden
 from roost.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
@@ -30,8 +31,9 @@ class Keys:
     """Also the `Authenticator`. Known digests are remembered until their key is revoked; unknown ones are looked up each time, so
     that a key works as soon as it is made."""
 
-    def __init__(self, *, store: Store, clock: Clock, random: ids.Random) -> None:
+    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, revocations: Revocations) -> None:
         self._store = store
+        self._revocations = revocations
         self._clock = clock
         self._random = random
         self._known: OrderedDict[str, Principal] = OrderedDict()
@@ -44,7 +46,7 @@ class Keys:
         if there is none yet. Without such a key one is made; its secret goes to `keep` alone, and before the key counts: one that
         nobody knows would lock everybody out."""
         async with self._store.transaction() as transaction:
-            keys = await transaction.find(ApiKey, Query())
+            keys = await _find(transaction, Query())
             if any(key.scope.role is Role.OPERATOR for key in keys):
                 return
             digest = key_digest(own) if own is not None else None
@@ -72,7 +74,7 @@ class Keys:
         """Raises Forbidden."""
         _check(principal)
         async with self._store.reading() as reader:
-            return tuple(await reader.find(ApiKey, Query(equal={"team": principal.team})))
+            return tuple(await _find(reader, Query(equal={"team": principal.team})))
 
     async def get(self, id: KeyId) -> ApiKey:
         """Raises Unauthenticated for one that is revoked, or never was."""
@@ -81,7 +83,7 @@ class Keys:
         before = self._revoked
         async with self._store.reading() as reader:
             key = await reader.get(ApiKey, id)
-        if key is None:
+        if key is None or key.revoked_at is not None:
             raise Unauthenticated("key_revoked", "The API key behind this session is revoked. Sign in with another.")
         if before == self._revoked:
             _remember(self._by_id, id, key)
@@ -92,21 +94,24 @@ class Keys:
         return _principal(await self.get(id), Via.SESSION)
 
     async def revoke(self, principal: Principal, id: str) -> None:
-        """From now on it opens nothing. Raises NotFound, Forbidden, Conflict for the last key of an operator."""
+        """From now on it opens nothing. Links that were made with it have ended, and tokens that it was given were changed; if
+        the server dies before, the next one goes on. Raises NotFound, Forbidden, Conflict for the last key of an operator."""
         _check(principal)
         async with self._store.transaction() as transaction:
             key = await transaction.get(ApiKey, id)
-            if key is None or key.team != principal.team:
+            if key is None or key.team != principal.team or key.revoked_at is not None:
                 raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
             _check(principal, key.scope)
             if key.scope.role is Role.OPERATOR:
                 await _check_not_last(transaction, key)
-            await transaction.delete(ApiKey, id)
+            key = await transaction.put(replace(key, revoked_at=self._clock.now()), expect_revision=key.revision)
+        await self._revocations.finish(key)
 
     def hear(self, changes: Sequence[Change]) -> None:
         """For the feed of changes: a key that is gone, whoever revoked it, opens nothing from now on."""
         for change in changes:
-            if change.kind is ApiKey and change.record is None:
+            is_gone = change.record is None or (isinstance(change.record, ApiKey) and change.record.revoked_at is not None)
+            if change.kind is ApiKey and is_gone:
                 self._forget(KeyId(change.id))
 
     async def wait_until_revoked(self, principal: Principal) -> None:
@@ -127,7 +132,7 @@ class Keys:
             return principal
         before = self._revoked
         async with self._store.reading() as reader:  # strangers ask too: they must not keep writers waiting
-            found = await reader.find(ApiKey, Query(equal={"digest": digest}, limit=1))
+            found = await _find(reader, Query(equal={"digest": digest}, limit=1))
         if not found:
             raise Unauthenticated(
                 "key_unknown",
@@ -162,6 +167,11 @@ class Keys:
         return key, secret
 
 
+async def _find(reader: Reader, query: Query) -> list[ApiKey]:
+    """Those that are not revoked."""
+    return [key for key in await reader.find(ApiKey, query) if key.revoked_at is None]
+
+
 def _principal(key: ApiKey, via: Via) -> Principal:
     return Principal(key.team, key.scope, key.id, key.name, via)
 
@@ -173,7 +183,7 @@ def _check(principal: Principal, scope: Scope | None = None) -> None:
 
 
 async def _check_not_last(transaction: Transaction, key: ApiKey) -> None:
-    others = [each for each in await transaction.find(ApiKey, Query()) if each.id != key.id]
+    others = [each for each in await _find(transaction, Query()) if each.id != key.id]
     if not any(each.scope.role is Role.OPERATOR for each in others):
         raise Conflict(
             "last_operator_key",

@@ -9,16 +9,20 @@ from roost.contracts.clock import Clock
 from roost.contracts.store import Query, Store
 from roost.control.directory import RouteTable
 from roost.control.drivers import Why, leave
-from roost.control.references import find_sandbox
+from roost.control.references import check_key, find_sandbox
 from roost.domain import ids
+from roost.domain.access import Principal
 from roost.domain.errors import Exhausted, Invalid, NotFound, SandboxDead
 from roost.domain.ids import AGENT_PORT, LinkId, SandboxId, TeamId
 from roost.domain.lifecycle import LIVING
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Sandbox
+from roost.domain.team import ApiKey, may_hold
 
 LONGEST_S = 30 * 24 * 3600.0
 LONGEST_LABEL = 100
+BATCH = 50
+"""Links that are ended in one transaction."""
 MOST_LINKS = 200
 """Of one sandbox, that have not expired."""
 
@@ -33,7 +37,7 @@ class Links:
 
     async def make(
         self,
-        team: TeamId,
+        principal: Principal,
         ref: str,
         *,
         mode: LinkMode | None = None,
@@ -49,7 +53,8 @@ class Links:
         now = self._clock.now()
         token = ids.new_token(self._random)
         async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
+            await check_key(transaction, principal)
+            record = await find_sandbox(transaction, principal.team, ref)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
             others = await transaction.find(Link, Query(equal={"sandbox": record.id}))
@@ -63,13 +68,14 @@ class Links:
             link = Link(
                 id=ids.new_link_id(self._random),
                 sandbox=record.id,
-                team=team,
+                team=principal.team,
                 mode=mode or LinkMode.VIEW if port is None else None,
                 label=label,
                 digest=link_digest(token),
                 created_at=now,
                 expires_at=now + seconds,
                 port=port,
+                key=principal.key,
             )
             link = await transaction.put(link, expect_revision=None)
         return link, token
@@ -96,6 +102,19 @@ class Links:
             await transaction.delete(Link, link.id)
             if record.driver is not None and record.driver.link == link.id:
                 await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
+
+    async def end_of(self, key: ApiKey) -> None:
+        """Links that the revoked key made, or may have made, open nothing any more. May be called twice."""
+        async with self._store.reading() as reader:
+            links = await reader.find(Link, Query(equal={"team": key.team}))
+        made = [link for link in links if may_hold(key, None if link.key is None else (link.key,), link.sandbox)]
+        for batch in (made[start : start + BATCH] for start in range(0, len(made), BATCH)):
+            async with self._store.transaction() as transaction:
+                for link in batch:
+                    await transaction.delete(Link, link.id)
+                    record = await transaction.get(Sandbox, link.sandbox)
+                    if record is not None and record.driver is not None and record.driver.link == link.id:
+                        await leave(transaction, record, Why.LINK_ENDED, self._clock.now())
 
     async def end_due(self) -> float | None:
         """What was opened by a link that has expired is cut, and who drove by it drives no longer. Returns when the next one

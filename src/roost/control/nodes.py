@@ -5,7 +5,7 @@ from __future__ import annotations
 from roost.contracts.cluster import Cluster
 from roost.domain.errors import NodeFull
 from roost.domain.ids import NodeId
-from roost.domain.node import DriverOrder, EgressOrder, NodeReport
+from roost.domain.node import EgressOrder, InformOrder, NodeReport
 from roost.domain.placement import Need, Room, rank
 from roost.domain.sandbox import Sandbox
 
@@ -28,9 +28,10 @@ class Nodes:
         """What the record says it may reach holds now, if it runs. May be called twice."""
         await self._cluster.node(record.node).set_egress(EgressOrder(record.id, record.incarnation, record.egress))
 
-    async def set_driver(self, record: Sandbox) -> None:
-        """The guest knows who drives, if it runs. May be called twice. Raises GuestUnreachable."""
-        await self._cluster.node(record.node).set_driver(DriverOrder(record.id, record.incarnation, record.driver))
+    async def inform(self, record: Sandbox) -> bool:
+        """The guest knows who drives and which token opens it, if it runs. May be called twice. Raises GuestUnreachable."""
+        order = InformOrder(record.id, record.incarnation, record.driver, record.access_token)
+        return await self._cluster.node(record.node).inform(order)
 
     async def place(self, holder: NodeId) -> NodeId:
         """The node for a sandbox made from a snapshot that lies on `holder`: that one, while snapshots stay where they were made.

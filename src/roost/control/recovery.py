@@ -7,7 +7,7 @@ from roost.control.directory import RouteTable
 from roost.control.guard import guard
 from roost.control.moves import Moves
 from roost.control.nodes import Nodes
-from roost.control.notices import DriverNotices
+from roost.control.notices import GuestNotices
 from roost.control.questions import Questions
 from roost.control.repairs import Repairs
 from roost.domain.egress import OPEN
@@ -27,7 +27,7 @@ class Recovery:
         nodes: Nodes,
         routes: RouteTable,
         repairs: Repairs,
-        notices: DriverNotices,
+        notices: GuestNotices,
         questions: Questions,
     ) -> None:
         self._store = store
@@ -50,7 +50,7 @@ class Recovery:
         for record in living:
             if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
                 await guard(self._nodes.set_egress, record)
-            if record.has_desktop:
+            if record.has_desktop or record.token_pending:
                 self._notices.owe(record)
         for report in reports:
             await self._repairs.repair(living, report)

@@ -35,7 +35,10 @@ class Source:
 async def check_key(reader: Reader, principal: Principal) -> None:
     """For the transaction in which something is given or made that outlives the request: a key that was revoked meanwhile gets
     nothing any more. Raises Unauthenticated."""
-    if principal.key is not None and await reader.get(ApiKey, principal.key) is None:
+    if principal.key is None:
+        return
+    key = await reader.get(ApiKey, principal.key)
+    if key is None or key.revoked_at is not None:
         raise Unauthenticated("key_revoked", "The API key behind this request was revoked just now. Use another.")
 
 

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     DIED = "sandbox.died"
     ROLLED_BACK = "sandbox.rolled_back"  # at one of its own snapshots; what it left behind is kept in another
     UNDELETED = "sandbox.undeleted"  # a dead one came back as this sandbox
+    TOKENS_ROTATED = "sandbox.tokens_rotated"  # what opened it opens it no longer; why
     FAILED = "sandbox.failed"  # a move failed; the sandbox is back where it was
     DRIVER_TOOK = "driver.took"  # a person took over
     DRIVER_GAVE = "driver.gave"  # the agent drives again, or the next person; why

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from roost.domain.ids import LinkId, SandboxId, TeamId
+from roost.domain.ids import KeyId, LinkId, SandboxId, TeamId
 
 SOMEBODY = "somebody"
 """Who drives by a link that has no label."""
@@ -35,6 +35,7 @@ class Link:
     created_at: float
     expires_at: float
     port: int | None = None
+    key: KeyId | None = None  # that made it, and whose end is its end; None: nobody knows, as of an older Roost
     revision: int = 0
 
     @property

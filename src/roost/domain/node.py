@@ -59,12 +59,13 @@ class EgressOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverOrder:
-    """Who drives a running sandbox from now on: a person, or the agent."""
+class InformOrder:
+    """What a running guest is to know from now on: who drives, a person or the agent, and the token that opens it."""
 
     sandbox: SandboxId
     incarnation: int
     driver: Driver | None
+    access_token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

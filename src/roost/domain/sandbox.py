@@ -131,4 +131,5 @@ class Sandbox:
     endpoint: str | None = None  # where this incarnation answers, in words of its node: only an edge of that node reads them
     lost: int = 0  # the newest incarnation whose process was lost: connections to it, or to an earlier one, lead nowhere
     token_holders: tuple[KeyId, ...] | None = None  # keys that were given its tokens; None: nobody knows, as of an older Roost
+    token_pending: bool = False  # its access token was changed, and a guest that runs may not know the new one yet
     revision: int = 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from roost.domain.access import FULL, Scope
-from roost.domain.ids import KeyId, TeamId
+from roost.domain.access import FULL, Role, Scope
+from roost.domain.ids import KeyId, SandboxId, TeamId
 
 DEFAULT_TEAM = TeamId("default")
 
@@ -20,7 +21,15 @@ class ApiKey:
     hint: str  # its last four characters, for people
     created_at: float
     scope: Scope = FULL  # what keys were before there were scopes
+    revoked_at: float | None = None  # it opens nothing; kept until what it was given is taken back
     revision: int = 0
+
+
+def may_hold(key: ApiKey, holders: Collection[KeyId] | None, sandbox: SandboxId | None) -> bool:
+    """Whether a key may have got hold of something of a sandbox: if it is known who did, by that; if not, by how far it reaches."""
+    if holders is not None:
+        return key.id in holders
+    return key.scope.role in (Role.OPERATOR, Role.FULL) or (sandbox is not None and key.scope.sandbox == sandbox)
 
 
 def key_digest(secret: str) -> str:

@@ -1,7 +1,7 @@
 """Who may reach what, decided before anything is woken or sent. Pure.
 
-The agent inside checks its token itself. The edge checks it only for a sleeping sandbox, since waking costs and a stranger must
-not be able to cause it. Other ports are public, as E2B's are, and the service behind them decides; unless the sandbox's owner
+The agent inside checks its token itself. The edge checks one that is shown too: a token that was rotated opens nothing from that
+moment on, whether or not the guest knows. To wake a sandbox one must be shown, since waking costs. Other ports are public, as E2B's are, and the service behind them decides; unless the sandbox's owner
 closed them to all who bring neither its traffic token nor a link (`port_links`).
 """
 
@@ -26,6 +26,7 @@ PRIVATE = frozenset((b"init", b"freeze", b"unfreeze", b"collapse", b"fsfreeze", 
 
 
 TRAFFIC_TOKEN = b"e2b-traffic-access-token"
+UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported"
 
 
 class Step(Enum):
@@ -42,7 +43,8 @@ def admit(route: Route | None, head: RequestHead, target: Target, now: float, *,
     if target.port != AGENT_PORT and not is_invited and not may_enter(head, route.ingress):
         return pages.forbidden(target.sandbox, head)
     if route.address is not None:
-        return Step.FORWARD
+        why = outdated(head, route.access_token, now) if target.port == AGENT_PORT else None
+        return Step.FORWARD if why is None else pages.unauthorized(why)
     if not route.wakes:
         return pages.sandbox_not_found(target.sandbox, head)
     if target.port != AGENT_PORT:
@@ -97,6 +99,29 @@ def is_preflight(head: RequestHead) -> bool:
     return head.method == b"OPTIONS" and head.get(b"access-control-request-method") is not None
 
 
+def shows_token(head: RequestHead) -> bool:
+    """Whether a request for the agent brings a token, or a signature made with one."""
+    return head.get(b"x-access-token") is not None or _is_signed(head)
+
+
+def outdated(head: RequestHead, token: str, now: float) -> str | None:
+    """Why what a request shows opens nothing here; None if it is good, or it shows nothing and the agent has to say so."""
+    given = head.get(b"x-access-token")
+    if not token or (given is None and not _is_signed(head)):
+        return None
+    if given is not None and not _is_files(head):
+        return None if hmac.compare_digest(given, token.encode()) else UNAUTHORIZED
+    return refusal(head, token, now)
+
+
+def _is_files(head: RequestHead) -> bool:
+    return head.target.partition(b"?")[0] == b"/files" and head.method in (b"GET", b"HEAD", b"POST")
+
+
+def _is_signed(head: RequestHead) -> bool:
+    return _is_files(head) and b"signature=" in head.target.partition(b"?")[2]
+
+
 def refusal(head: RequestHead, token: str, now: float) -> str | None:
     """Why a request may not wake the sandbox through its agent, or None if it may."""
     if not token:
@@ -106,24 +131,25 @@ def refusal(head: RequestHead, token: str, now: float) -> str | None:
         if hmac.compare_digest(given, token.encode()):
             return None
         return "access token present in header but does not match"
-    path, _, query = head.target.partition(b"?")
-    if path == b"/files" and head.method in (b"GET", b"HEAD", b"POST"):
-        return signature_refusal(query, token, write=head.method == b"POST", now=now)
+    if _is_files(head):
+        return signature_refusal(head.target.partition(b"?")[2], token, write=head.method == b"POST", now=now)
     return "the sandbox is asleep, and waking it needs its access token in the header X-Access-Token"
 
 
 def signature_refusal(query: bytes, token: str, *, write: bool, now: float) -> str | None:
     """Why a signed file URL is not good, or None if it is. The words are E2B's: its clients compare them."""
-    values = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    # As the agent reads it: bytes that are no ASCII stand for themselves.
+    text = "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in query)
+    values = parse_qs(text, keep_blank_values=True, errors="surrogateescape")
     signature = values.get("signature", [""])[0]
     if not signature:
         return "missing signature query parameter"
     path, user = values.get("path", [""])[0], values.get("username", [""])[0]
     expiration = values.get("signature_expiration", [""])[0]
     wanted = sign(path, user, token, write=write, expiration=expiration or None)
-    if not hmac.compare_digest(signature.encode(), wanted.encode()):
+    if not hmac.compare_digest(signature.encode("utf-8", "surrogateescape"), wanted.encode()):
         return "invalid signature"
-    if expiration and not (expiration.isascii() and expiration.isdigit() and int(expiration) >= now):
+    if expiration and not (expiration.isascii() and expiration.isdigit() and int(expiration) >= int(now)):
         return "signature is already expired"
     return None
 
@@ -132,5 +158,5 @@ def sign(path: str, user: str, token: str, *, write: bool, expiration: str | Non
     parts = [path, "write" if write else "read", user, token]
     if expiration is not None:
         parts.append(expiration)
-    digest = hashlib.sha256(":".join(parts).encode()).digest()
+    digest = hashlib.sha256(":".join(parts).encode("utf-8", "surrogateescape")).digest()
     return "v1_" + base64.b64encode(digest).decode().rstrip("=")

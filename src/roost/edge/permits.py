@@ -1,19 +1,19 @@
 """What a request may do at a sandbox's door, beyond whether it may enter (`access`): links to screens and ports, who drives, and
 requests that must not disturb. Pure.
 
-A permit is given once and looked at again whenever the route changes: a link that ends, or a person who takes over, ends what was
-permitted before.
+A permit is given once and looked at again whenever the route changes: a link that ends, a token that is rotated, or a person who
+takes over, ends what was permitted before.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from roost.contracts.routes import Route
 from roost.domain.ids import LinkId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.edge import pages
-from roost.edge.access import Step, admit, is_preflight, leads_to, may_enter, refusal
+from roost.edge.access import UNAUTHORIZED, Step, admit, is_preflight, leads_to, may_enter, refusal, shows_token
 from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
 from roost.edge.links import LinkState, link_state, value_in, without
@@ -37,12 +37,18 @@ class Permit:
     link: Link | None = None  # by which it came
     is_quiet: bool = False  # wakes nobody, and counts as no activity
     is_input: bool = False  # of the agent's hands: refused while a person drives
+    access_token: str | None = field(default=None, repr=False)  # the one that it came by
+    traffic_token: str | None = field(default=None, repr=False)
 
     def objection(self, route: Route, now: float, *, begun: bool = False) -> Answer | None:
         """Why it may not go on by this route, or None. One whose answer has begun may wait while the sandbox sleeps."""
         link = self.link
         if link is not None and link_state(route, link.digest, now, link.port) is not LinkState.GOOD:
             return pages.link_ended(self.head)
+        if self.access_token is not None and self.access_token != route.access_token:
+            return pages.unauthorized(UNAUTHORIZED)
+        if self.traffic_token is not None and not route.ingress.public and self.traffic_token != route.ingress.token:
+            return pages.forbidden(route.sandbox, self.head)
         if self.is_input and route.driver is not None:
             return pages.person_drives(route.sandbox, route.driver)
         if self.is_quiet and route.address is None and not begun:
@@ -81,8 +87,10 @@ def permit(
         head = _with_token(head, route.access_token)
     is_quiet = is_preflight(head) or head.get(b"roost-quiet") == b"1" or value_in(head, b"quiet") == b"1"
     is_input = head.method not in _HARMLESS and leads_to(head.target, _DESKTOP)
+    token = route.access_token if link is None and shows_token(head) else None
     head = without(head, b"link", b"quiet") if link is not None or is_quiet else head
-    return _plain(route, Permit(head, Step.FORWARD, link, is_quiet, is_input), target, now)
+    wanted = Permit(head, Step.FORWARD, link, is_quiet, is_input, access_token=token)
+    return _plain(route, wanted, target, now)
 
 
 def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_secure: bool) -> Permit | Answer:
@@ -95,7 +103,9 @@ def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_sec
     if isinstance(link, Answer):
         return link
     step = admit(route, at_door.head, target, now, is_invited=link is not None)
-    return step if isinstance(step, Answer) else Permit(at_door.head, step, link)
+    if isinstance(step, Answer):
+        return step
+    return Permit(at_door.head, step, link, traffic_token=route.ingress.token if link is None else None)
 
 
 def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit | Answer:

@@ -27,8 +27,8 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
-    DriverOrder,
     EgressOrder,
+    InformOrder,
     KillOrder,
     NodeReport,
     Placed,
@@ -189,13 +189,16 @@ class NodeService:
             await self._containers.slots.set_egress(held.container.slot, order.egress)
             await self._introductions.explain(held.container.slot, order.egress)
 
-    async def set_driver(self, order: DriverOrder) -> None:
-        async with self._order(order.sandbox, "driver"):
+    async def inform(self, order: InformOrder) -> bool:
+        async with self._order(order.sandbox, "inform"):
             held = self._holdings.get(order.sandbox)
             if held is None or not held.alive or held.container.journal.incarnation != order.incarnation:
-                return
-            if held.container.journal.phase is Phase.RUNNING and held.container.slot is not None:
-                await self._guest.set_driver(held.container.slot.address, order.driver)
+                return False
+            if held.container.journal.phase is not Phase.RUNNING or held.container.slot is None:
+                return False
+            await self._guest.set_token(held.container.slot.address, order.access_token)
+            await self._guest.set_driver(held.container.slot.address, order.driver)
+            return True
 
     async def run(self, order: RunOrder) -> Ran:
         held = self._holdings.get(order.sandbox)

@@ -1,7 +1,8 @@
 """A server that dies at a named point. Wrap the node and the store, run until it dies, then start another on what is left.
 
 "before pause", "after pause"                an order to the node: not yet given; carried out, the answer never heard
-"before commit pausing", "after commit …"    a transaction that writes a sandbox in this state
+"before commit pausing", "after commit …"    a transaction that writes a sandbox in this state; or that a key is `revoked`, or
+                                             `the end of a key`
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from roost.contracts.store import Change, EventQuery, Listener, Query, R, Reader
 from roost.domain.events import Event
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
-from roost.domain.lifecycle import State
 from roost.domain.node import (
     Captured,
     CaptureOrder,
     CreateOrder,
     Departure,
-    DriverOrder,
     EgressOrder,
+    InformOrder,
     KillOrder,
     NodeReport,
     Placed,
@@ -31,6 +31,7 @@ from roost.domain.node import (
     RunOrder,
 )
 from roost.domain.sandbox import Sandbox
+from roost.domain.team import ApiKey
 
 
 class ServerDied(BaseException):
@@ -94,10 +95,11 @@ class FrailNode:
         await self._node.set_egress(order)
         self._point.come_to("after set_egress")
 
-    async def set_driver(self, order: DriverOrder) -> None:
-        self._point.come_to("before set_driver")
-        await self._node.set_driver(order)
-        self._point.come_to("after set_driver")
+    async def inform(self, order: InformOrder) -> bool:
+        self._point.come_to("before inform")
+        told = await self._node.inform(order)
+        self._point.come_to("after inform")
+        return told
 
     async def run(self, order: RunOrder) -> Ran:
         self._point.come_to("before run")
@@ -160,7 +162,7 @@ class FrailStore:
 
     @asynccontextmanager
     async def _transaction(self, durable: bool) -> AsyncIterator[Transaction]:
-        written: list[State] = []
+        written: list[str] = []
         self._point.come_to("transaction")
         async with self._store.transaction(durable=durable) as transaction:
             yield _Noting(transaction, written)
@@ -203,7 +205,7 @@ class FrailStore:
 class _Noting:
     """A transaction that notes which states of sandboxes it writes."""
 
-    def __init__(self, transaction: Transaction, written: list[State]) -> None:
+    def __init__(self, transaction: Transaction, written: list[str]) -> None:
         self._transaction = transaction
         self._written = written
 
@@ -216,9 +218,13 @@ class _Noting:
     async def put(self, record: R, *, expect_revision: int | None) -> R:
         if isinstance(record, Sandbox):
             self._written.append(record.state)
+        elif isinstance(record, ApiKey) and record.revoked_at is not None:
+            self._written.append("revoked")
         return await self._transaction.put(record, expect_revision=expect_revision)
 
     async def delete(self, kind: type[R], id: str) -> bool:
+        if kind is ApiKey:
+            self._written.append("the end of a key")
         return await self._transaction.delete(kind, id)
 
     async def append(self, event: Event) -> Event:

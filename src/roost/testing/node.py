@@ -21,9 +21,9 @@ from roost.domain.node import (
     CaptureOrder,
     CreateOrder,
     Departure,
-    DriverOrder,
     EgressOrder,
     Identity,
+    InformOrder,
     KillOrder,
     NodeReport,
     Placed,
@@ -193,7 +193,7 @@ class FakeNode:
             if guest and guest.alive and not order.cold and (guest.frozen or guest.incarnation == order.incarnation):
                 await self._pass("resume", order.sandbox)
                 guest.frozen, guest.incarnation, guest.egress = False, order.incarnation, order.egress
-                guest.driver = order.identity.driver
+                guest.driver, guest.identity = order.identity.driver, order.identity
                 return Placed(guest.address, cold=False)
             self.guests.pop(order.sandbox, None)
             return await self._clone("resume", order)
@@ -219,12 +219,15 @@ class FakeNode:
             if guest and guest.alive and guest.incarnation == order.incarnation:
                 guest.egress = order.egress
 
-    async def set_driver(self, order: DriverOrder) -> None:
-        async with self._order("set_driver", order.sandbox, order.incarnation):
-            await self._pass("set_driver", order.sandbox)
+    async def inform(self, order: InformOrder) -> bool:
+        async with self._order("inform", order.sandbox, order.incarnation):
+            await self._pass("inform", order.sandbox)
             guest = self.guests.get(order.sandbox)
-            if guest and guest.alive and guest.incarnation == order.incarnation:
-                guest.driver = order.driver
+            if guest is None or not guest.alive or guest.frozen or guest.incarnation != order.incarnation:
+                return False
+            guest.driver = order.driver
+            guest.identity = replace(guest.identity, access_token=order.access_token)
+            return True
 
     async def run(self, order: RunOrder) -> Ran:
         await anyio.lowlevel.checkpoint()

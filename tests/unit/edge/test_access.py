@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,33 @@ def decide(line: str, *headers: str, port: int = AGENT_PORT, **route: Any) -> An
 def test_a_running_sandbox_is_left_to_check_its_token_itself() -> None:
     assert decide("GET /envs", address="10.0.0.1") is Step.FORWARD
     assert decide("GET /", address="10.0.0.1", port=80) is Step.FORWARD
+
+
+def test_what_is_shown_to_a_running_one_must_be_good_now() -> None:
+    """A token that was rotated opens nothing, whether or not the guest was told."""
+    awake = {"address": "10.0.0.1"}
+    assert decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}", **awake) is Step.FORWARD
+    status, why = decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}x", **awake)
+    assert status == 401 and why.startswith("unauthorized access")
+    assert decide("GET /files?path=a", "X-Access-Token: old", **awake) == (
+        401,
+        "access token present in header but does not match",
+    )
+    old = sign("a", "user", "old", write=False, expiration=None).replace("+", "%2B")
+    assert decide(f"GET /files?path=a&username=user&signature={old}", **awake) == (401, "invalid signature")
+    good = sign("a", "user", TOKEN, write=False, expiration=None).replace("+", "%2B")
+    assert decide(f"GET /files?path=a&username=user&signature={good}", **awake) is Step.FORWARD
+    assert decide("GET /health", **awake) is Step.FORWARD
+    assert decide("GET /files?path=a", **awake) is Step.FORWARD, "the agent says that it needs a token"
+
+
+@pytest.mark.parametrize("path", ["ä/ö.txt", "a b", "ключ", "a+b", "\udcff"])
+def test_signatures_are_read_as_the_agent_reads_them(path: str) -> None:
+    raw = path.encode("utf-8", "surrogateescape")
+    signature = quote(sign(path, "", TOKEN, write=False, expiration=None))
+    for written in (quote(raw), *([raw.decode("latin-1")] if b" " not in raw and b"+" not in raw else [])):
+        query = f"path={written}&signature={signature}".encode("latin-1")
+        assert signature_refusal(query, TOKEN, write=False, now=NOW) is None
 
 
 def test_a_sleeping_one_is_woken_by_who_may() -> None:

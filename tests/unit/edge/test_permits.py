@@ -9,7 +9,7 @@ import pytest
 from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.link import Link, LinkMode, link_digest
-from roost.domain.sandbox import Driver
+from roost.domain.sandbox import Driver, Ingress
 from roost.edge.access import Step
 from roost.edge.head import parse_request
 from roost.edge.limits import AGENT_PORT
@@ -73,6 +73,28 @@ def test_elsewhere_a_link_stands_for_nothing(path: str) -> None:
     assert permitted(line).head.get(b"x-access-token") is None
     assert decide(line, route=ASLEEP)[0] == 401
     assert permitted(f"POST /desktop/screenshot?link={SECRET}").head.get(b"x-access-token") is None
+
+
+def test_a_token_that_was_rotated_ends_what_it_opened() -> None:
+    rotated = replace(ROUTE, access_token="another")
+    for line in ("POST /process.Process/Start", "GET /tail?quiet=1"):
+        opened = permitted(line, WITH_TOKEN)
+        assert opened.objection(ROUTE, NOW, begun=True) is None
+        objection = opened.objection(rotated, NOW, begun=True)
+        assert objection is not None and objection.status == 401
+    assert permitted("GET /health").objection(rotated, NOW) is None, "it showed none"
+    linked = permitted(f"GET /desktop/frames?link={SECRET}")
+    assert linked.objection(rotated, NOW, begun=True) is None, "a link has an end of its own"
+
+
+def test_a_traffic_token_that_was_rotated_ends_what_it_opened() -> None:
+    closed = replace(ROUTE, ingress=Ingress(public=False, token="old"))
+    opened = permitted("GET /", "E2B-Traffic-Access-Token: old", route=closed, port=80)
+    assert opened.objection(closed, NOW, begun=True) is None
+    objection = opened.objection(replace(closed, ingress=Ingress(public=False, token="new")), NOW, begun=True)
+    assert objection is not None and objection.status == 403
+    assert opened.objection(replace(closed, ingress=Ingress()), NOW, begun=True) is None, "it is open to all now"
+    assert permitted("GET /", port=80).objection(closed, NOW, begun=True) is None
 
 
 def test_a_link_that_ended_opens_nothing() -> None:

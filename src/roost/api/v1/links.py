@@ -70,7 +70,7 @@ async def make(caller: Caller, use: Use, ref: Ref, body: LinkBody, request: Requ
         check_key(request)
     if body.port is not None and not can_open_ports(use.about.scheme, use.about.domain):
         raise _needs_https(use.about.domain)
-    link, token = await use.links.make(caller.team, ref, mode=body.mode, port=body.port, seconds=body.seconds, label=body.label)
+    link, token = await use.links.make(caller, ref, mode=body.mode, port=body.port, seconds=body.seconds, label=body.label)
     page = f"{str(request.base_url).rstrip('/')}/app/screen#{link.sandbox}.{token}"
     return NewLinkModel(
         **_link(link).model_dump(),

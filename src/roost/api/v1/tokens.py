@@ -18,3 +18,10 @@ async def get(caller: Caller, use: Use, ref: Ref) -> models.EnteredModel:
     in `E2B-Traffic-Access-Token`. They stay the same until they are rotated; a key that is revoked takes those it was given
     along."""
     return rendering.entered(await use.tokens.give(caller, ref), use.about)
+
+
+@router.post("/rotate", operation_id="rotateTokens", summary="Change the tokens that open it", responses=errors(404, 410))
+async def rotate(caller: Caller, use: Use, ref: Ref) -> models.EnteredModel:
+    """The new ones are in the answer. The old ones, and URLs that were signed with them, open nothing from now on, and what they
+    opened is cut. A sandbox that sleeps stays asleep."""
+    return rendering.entered(await use.tokens.rotate(caller, ref), use.about)

@@ -96,6 +96,12 @@ class Sandbox:
         """The sandbox with the tokens that open it: for programs that talk to it without this client."""
         return self._transport.run(calls.enter(self.id))
 
+    def rotate_tokens(self) -> Entered:
+        """It has new tokens; the old ones open nothing any more, and what they opened is cut."""
+        entered = self._transport.run(calls.rotate_tokens(self.id))
+        self._transport.entering.keep(self.id, entered.access_token)
+        return entered
+
     def snapshot(self, *, name: str | None = None, memory: bool = True) -> SnapshotRecord:
         return self._transport.run(calls.snapshot(self.id, name=name, memory=memory))
 

@@ -61,14 +61,17 @@ class Envd:
         await self._post(address, "/roost/flush", {}, limit_s=_FLUSH_LIMIT_S)
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        # The same one awake again has everything but fresh chance, and a name that it was given meanwhile: reading and comparing
-        # files would only take time.
-        awake = {"hostname": identity.hostname, **_entropy(), **_driver(identity.driver)}
+        # The same one awake again has everything but fresh chance, and a name or token that it was given meanwhile: reading and
+        # comparing files would only take time.
+        awake = {"hostname": identity.hostname, "accessToken": identity.access_token, **_entropy(), **_driver(identity.driver)}
         told = _identity(identity) if identity.fresh else awake
         await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})
 
     async def set_driver(self, address: str, driver: Driver | None) -> None:
         await self._post(address, "/roost/driver", _driver(driver), unknown=(401, 404))
+
+    async def set_token(self, address: str, token: str) -> None:
+        await self._post(address, "/init", {"accessToken": token})
 
     async def trust(self, address: str, certificates: str) -> None:
         await self._post(address, "/init", {"caBundle": certificates})

@@ -17,7 +17,7 @@ from roost.contracts.cluster import Node
 from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.ids import LinkId, SandboxId, SnapshotId
-from roost.domain.node import CaptureOrder, CreateOrder, DriverOrder, Identity, KillOrder, Presence, ResumeOrder, RunOrder
+from roost.domain.node import CaptureOrder, CreateOrder, Identity, InformOrder, KillOrder, Presence, ResumeOrder, RunOrder
 from roost.domain.sandbox import Driver, Size
 from roost.domain.snapshot import Kind
 
@@ -71,12 +71,12 @@ class NodeConformance:
 
     async def test_who_drives_may_be_told_twice_and_to_nobody(self, rig: NodeRig) -> None:
         sandbox, anna = await rig.create(), Driver(LinkId("l" + "0" * 20), "anna", 1.0)
-        for driver in (anna, anna, None, None):
-            await rig.node.set_driver(DriverOrder(sandbox, 1, driver))
-        await rig.node.set_driver(DriverOrder(sandbox, 7, anna))
-        await rig.node.set_driver(DriverOrder(SandboxId("i" + "9" * 20), 1, anna))
+        for driver, token in ((anna, "1" * 64), (anna, "1" * 64), (None, "2" * 64), (None, "0" * 64)):
+            assert await rig.node.inform(InformOrder(sandbox, 1, driver, token))
+        assert not await rig.node.inform(InformOrder(sandbox, 7, anna, "0" * 64))
+        assert not await rig.node.inform(InformOrder(SandboxId("i" + "9" * 20), 1, anna, "0" * 64))
         await rig.node.pause(capture(sandbox, 1))
-        await rig.node.set_driver(DriverOrder(sandbox, 1, anna))
+        assert not await rig.node.inform(InformOrder(sandbox, 1, anna, "0" * 64))
 
     # create
 
