@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +21,7 @@ PORT = 8000
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(domain=DOMAIN) as server:
+    with serving(domain=DOMAIN, host="0.0.0.0") as server:
         yield server
 
 
@@ -114,6 +115,23 @@ def test_a_page_of_a_sandbox_signs_nobody_out(server: Server, browser: Browser, 
         page.goto("/")
         eventually(lambda: _is_signed_in(page))
         expect(page.get_by_role("navigation", name="Main").first).to_be_visible()
+
+
+def test_by_an_address_that_no_policy_can_name_the_pages_work_too(server: Server, browser: Browser, hostile: Sandbox) -> None:
+    """`visit` tells of whatever the policy refuses."""
+    with visit(browser, f"http://{_address_of_machine()}:{server.port}") as page:
+        sign_in_by_name(page, server.key)
+        page.goto(f"/app/sandboxes/{hostile.id}/terminal")  # in a part of its own, with styles that it makes itself
+        page.get_by_role("button", name="Open a terminal").click()
+        expect(page.locator(".xterm-rows").first).to_contain_text("$")
+        page.goto("/app/events")
+        expect(page.get_by_role("heading", name="Events")).to_be_visible()
+
+
+def _address_of_machine() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing: it only asks for the address that would be used
+        return probe.getsockname()[0]
 
 
 def _is_signed_in(page: Page) -> None:

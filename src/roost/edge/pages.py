@@ -168,7 +168,7 @@ def not_a_page_here(sandbox: str, head: RequestHead, own_url: str) -> Answer:
         return _page(
             403,
             "This opens at the sandbox's own address",
-            f"It is of sandbox <code>{html.escape(sandbox)}</code>, and what sandboxes write is never a page of this server."
+            f"It belongs to sandbox <code>{html.escape(sandbox)}</code>. What sandboxes write is never a page of this server."
             f' <a href="{html.escape(own_url)}">Open it at the sandbox\'s address</a>.',
             "Programs may fetch it from this address too.",
         )
