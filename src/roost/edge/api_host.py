@@ -67,13 +67,19 @@ _INERT = frozenset(
 _TYPE = re.compile(rb"([a-z0-9.+/-]+)(?:; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
 _BYTES = b"application/octet-stream"
 _CONNECTION = frozenset((b"close", b"keep-alive"))
+
+
+def _field(name: bytes, value: bytes) -> Field:
+    return name.lower(), value, name + b": " + value
+
+
 _GUARDS = (
-    (b"Content-Security-Policy", b"sandbox; default-src 'none'"),
-    (b"X-Content-Type-Options", b"nosniff"),
-    (b"Cross-Origin-Resource-Policy", b"same-origin"),
-    (b"Cache-Control", b"no-store"),
+    _field(b"Content-Security-Policy", b"sandbox; default-src 'none'"),
+    _field(b"X-Content-Type-Options", b"nosniff"),
+    _field(b"Cross-Origin-Resource-Policy", b"same-origin"),
+    _field(b"Cache-Control", b"no-store"),
     # A page elsewhere that was given a signed URL may read it, as from E2B: the signature is the credential.
-    (b"Access-Control-Allow-Origin", b"*"),
+    _field(b"Access-Control-Allow-Origin", b"*"),
 )
 
 
@@ -86,13 +92,16 @@ def refuse_browser(head: RequestHead, target: Target, own_host: str) -> Answer |
 
 def without_cookies(head: RequestHead) -> RequestHead:
     """The request as the sandbox gets it."""
-    return replace(head, fields=[field for field in head.fields if field[0] != b"cookie"])
+    others = [field for field in head.fields if field[0] != b"cookie"]
+    return head if len(others) == len(head.fields) else replace(head, fields=others)
 
 
 def restrict(answer: ResponseHead, request: RequestHead) -> ResponseHead:
     """The sandbox's answer as it may be passed on."""
     # Named by its Connection header, our own fields would be taken out again as belonging to one hop.
-    framing = replace(answer.framing, connection=answer.framing.connection & _CONNECTION)
+    framing = answer.framing
+    if not framing.connection <= _CONNECTION:
+        framing = replace(framing, connection=framing.connection & _CONNECTION)
     if answer.status < 200:
         fields = [field for field in answer.fields if answer.status == 101 and field[0] in _PASSED_TO_WEBSOCKET]
         return replace(answer, fields=fields, framing=framing)
@@ -102,7 +111,7 @@ def restrict(answer: ResponseHead, request: RequestHead) -> ResponseHead:
         fields.append(_field(b"Content-Encoding", encoding))
     fields.append(_field(b"Content-Type", _inert(_only(answer, b"content-type"))))
     fields.append(_field(b"Content-Disposition", _attachment(request)))
-    fields += [_field(name, value) for name, value in _GUARDS]
+    fields += _GUARDS
     return replace(answer, fields=fields, framing=framing)
 
 
@@ -123,7 +132,3 @@ def _only(answer: ResponseHead, name: bytes) -> bytes:
     """The value of a field that is there once, in lower case; nothing otherwise."""
     values = [value for lower, value, _ in answer.fields if lower == name]
     return values[0].lower() if len(values) == 1 else b""
-
-
-def _field(name: bytes, value: bytes) -> Field:
-    return name.lower(), value, name + b": " + value

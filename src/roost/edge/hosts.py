@@ -7,6 +7,7 @@ name (DNS rebinding). So only our names are answered. Addresses always are: no s
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 
 from roost.edge.resolve import without_port
@@ -16,14 +17,16 @@ class Hosts:
     def __init__(self, domain: str, names: Iterable[str] = ()) -> None:
         """`names` are ours beside `localhost`, the domain and what is below it."""
         self.domain = without_port(domain.lower())
+        self._below = f".{self.domain}"
         self._names = frozenset(("localhost", self.domain, *(name.lower().removesuffix(".") for name in names)))
 
     def has(self, host: bytes | None) -> bool:
         """Whether a request with this Host is for us. Browsers always name one; simple health checks do not."""
         name = without_port((host or b"").decode("latin-1").lower()).removesuffix(".")
-        return not name or name in self._names or name.endswith(f".{self.domain}") or _is_address(name)
+        return not name or name in self._names or name.endswith(self._below) or _is_address(name)
 
 
+@lru_cache(maxsize=256)  # few are asked for, and each again and again
 def _is_address(name: str) -> bool:
     try:
         ip_address(name.removeprefix("[").removesuffix("]"))
