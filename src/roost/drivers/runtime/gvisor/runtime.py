@@ -35,6 +35,7 @@ FLAGS = (
 )
 _MNT_DETACH = 2
 _LOOKS_EVERY_S = 1.0
+_RUNNING, _FROZEN = "running", "frozen"
 _TASK, _STOPPED = "kernel.(*Task).run(", "kernel.(*Task).doStop("
 _IMAGE_FILES = ("checkpoint.img", "pages_meta.img", "pages.img")  # in the order the sentry wants them
 
@@ -64,7 +65,7 @@ class GVisor:
         self._runsc = runsc
         self._patience = patience or Patience()
         self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
-        # The sentry counts freezes, and a thaw too many kills it. What an earlier server froze is found out by looking.
+        # The sentry counts freezes, tells nobody, and a thaw too many kills it. So it is written down too, for the next server.
         self._frozen: dict[str, bool] = {}
         self._capabilities = Capabilities(engine=f"gvisor {version}", flags=FLAGS, memory=True, connections=True)
 
@@ -168,6 +169,7 @@ class GVisor:
             Path(path).unlink(missing_ok=True)
         file = self._state_file(container)
         file.with_suffix(".lock").unlink(missing_ok=True)
+        self._note(container).unlink(missing_ok=True)
         file.unlink(missing_ok=True)
 
     async def _launch(self, container: str, what: str, command: Sequence[str], limit_s: float) -> None:
@@ -181,18 +183,27 @@ class GVisor:
                     await self.kill(container)
         if not done:
             raise EngineFailed(f"{what} container {container}", output)
-        self._frozen[container] = False
+        self._write_down(container, frozen=False)
 
     async def _turn(self, container: str, method: str, *, frozen: bool) -> None:
         del self._frozen[container]  # whoever asks after a call that did not end has to look
+        self._note(container).unlink(missing_ok=True)
         await self._call(container, method)
+        self._write_down(container, frozen=frozen)
+
+    def _write_down(self, container: str, *, frozen: bool) -> None:
         self._frozen[container] = frozen
+        self._note(container).write_text(_FROZEN if frozen else _RUNNING)
 
     async def _is_frozen(self, container: str) -> bool:
         if container not in self._frozen:
-            stacks = await self._call(container, "Stacks", service="debug")
-            self._frozen[container] = stacks_are_frozen(stacks or "")
+            note = _text_of(self._note(container))
+            self._frozen[container] = note == _FROZEN if note in (_FROZEN, _RUNNING) else await self._looks_frozen(container)
         return self._frozen[container]
+
+    async def _looks_frozen(self, container: str) -> bool:
+        """Of a container without a note: the server died between two lines of `_turn`, or is older than notes."""
+        return stacks_are_frozen(await self._call(container, "Stacks", service="debug") or "")
 
     async def _call(
         self,
@@ -246,6 +257,10 @@ class GVisor:
             command = (str(self._runsc), f"--root={self._state}", f"--log={complaint}", *FLAGS, *arguments)
             return await run_command(command, complaint, limit_s=limit_s)
 
+    def _note(self, container: str) -> Path:
+        """Says whether it is frozen, whenever that is certain."""
+        return self._state / f"{container}.frozen"
+
     def _state_file(self, container: str) -> Path:
         return self._state / f"{container}_sandbox:{container}.state"
 
@@ -277,6 +292,13 @@ def _process_facts(listed: Sequence[dict[str, Any]], dumped: Sequence[dict[str, 
             program=entry["cmd"],
             threads=len(entry["threads"]),
         )
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return ""
 
 
 def stacks_are_frozen(stacks: str) -> bool:
