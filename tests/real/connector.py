@@ -3,8 +3,8 @@
     connector.py <connections a second> <connections made first, as fast as they can be>
 
 Both ends close first in turn, so that both remember connections. "ready" after the first ones. A line of JSON when it is told to
-end (a line on its standard input): how many there were, and of each that took longer than QUICK_S when it began (seconds since
-1970) and how long it took. Standard library only.
+end (a line on its standard input): how many there were, from when until when those took that took longer than QUICK_S, and from
+when until when nothing ran here at all, since the sandbox was asleep or the machine busy. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import time
 THREADS = 16
 QUICK_S = 0.5
 GIVES_UP_S = 60.0
+BEAT_S = 0.05
+MISSED_S = 0.25  # beats that are so late show that nothing ran
 
 
 class Connector:
@@ -25,6 +27,7 @@ class Connector:
         self.pause_s = THREADS / rate
         self.count = 0
         self.slow: list[tuple[float, float]] = []
+        self.missed: list[tuple[float, float]] = []
         self.ending = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
 
@@ -47,12 +50,12 @@ class Connector:
                 while connection.recv(1) and first == b"s":
                     continue
         except OSError:
-            self.slow.append((began, GIVES_UP_S))
+            self.slow.append((began, began + GIVES_UP_S))
             return
-        took = time.time() - began
+        ended = time.time()
         self.count += 1
-        if took > QUICK_S:
-            self.slow.append((began, took))
+        if ended - began > QUICK_S:
+            self.slow.append((began, ended))
 
     def keep_calling(self) -> None:
         first = b"s"
@@ -61,9 +64,19 @@ class Connector:
             first = b"c" if first == b"s" else b"s"
             self.ending.wait(self.pause_s)
 
+    def beat(self) -> None:
+        last = time.time()
+        while True:
+            time.sleep(BEAT_S)
+            now = time.time()
+            if now - last > MISSED_S:
+                self.missed.append((last, now))
+            last = now
+
 
 def main() -> None:
     connector = Connector(float(sys.argv[1]))
+    threading.Thread(target=connector.beat, daemon=True).start()
     threading.Thread(target=connector.serve, daemon=True).start()
     for _ in range(int(sys.argv[2])):
         connector.call(b"s")
@@ -75,7 +88,7 @@ def main() -> None:
     connector.ending.set()
     for caller in callers:
         caller.join()
-    tell(json.dumps({"count": connector.count, "slow": connector.slow}))
+    tell(json.dumps({"count": connector.count, "slow": connector.slow, "missed": connector.missed}))
 
 
 def tell(line: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.real.server import Server, sandbox_of, serving
-from tests.real.test_connections import RATE, connecting, one_sleep, overlong, told
+from tests.real.test_connections import RATE, connecting, overlong, sleep_once, told
 
 SLEEPS = 100
 
@@ -20,7 +20,8 @@ def server() -> Iterator[Server]:
 
 def test_a_hundred_sleeps_keep_no_connection_inside_waiting(server: Server) -> None:
     with sandbox_of(server) as sandbox, connecting(sandbox) as process:
-        sleeps = [one_sleep(server, sandbox) for _ in range(SLEEPS)]
-        count, waits = told(process)
-    assert count > SLEEPS * RATE // 2, "it went on connecting"
-    assert overlong(waits, sleeps) == []
+        for _ in range(SLEEPS):
+            sleep_once(server, sandbox)
+        report = told(process)
+    assert report["count"] > SLEEPS * RATE // 2, "it went on connecting"
+    assert overlong(report) == []
