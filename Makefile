@@ -38,8 +38,9 @@ test: environment
 	$(MAKE) --no-print-directory lint
 	scripts/web run -s test
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT) tests/conformance
+	$(BIN)/python scripts/test-packages
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-real test-served
-	$(BIN)/python scripts/browser
+	$(BIN)/python scripts/test-packages browser
 	$(BIN)/pytest tests/web
 
 # Side by side: each waits for machines more than it computes. Their output comes when they end. Tests of one directory never run
@@ -60,7 +61,7 @@ soak: environment
 
 bench: environment
 	$(BIN)/roost setup --cache-only
-	$(BIN)/python scripts/browser
+	$(BIN)/python scripts/test-packages browser
 	$(BIN)/python -m bench
 
 bundle: environment
@@ -68,7 +69,7 @@ bundle: environment
 
 pictures: environment
 	$(BIN)/roost setup --cache-only
-	$(BIN)/python scripts/browser
+	$(BIN)/python scripts/test-packages browser
 	$(BIN)/python scripts/screenshots
 
 fmt: environment

@@ -1,11 +1,11 @@
-"""`python -m bench [--quick]`: needs root and a set-up cache."""
+"""`python -m bench [--quick] [--bare]`: needs root and a set-up cache. A bundle has it too, for the machine it is carried to."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from bench import cases, desktop, edge, engine, throughput, web
+from bench import cases, edge, engine, throughput
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -15,6 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
     parser.add_argument("--only", choices=["engine", "throughput"], help="measure this part alone")
+    parser.add_argument("--bare", action="store_true", help="without the desktop and Mission Control, which need a browser")
     parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
     options = parser.parse_args()
     rounds = 5 if options.quick else 20
@@ -44,8 +45,11 @@ def main() -> int:
         add(*edge.measure(bench, quick=options.quick))
         add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
     figures += throughput.measure(quick=options.quick)
-    figures += desktop.measure(max(3, rounds // 2))
-    figures += web.measure(quick=options.quick)
+    if not options.bare:
+        from bench import desktop, web
+
+        figures += desktop.measure(max(3, rounds // 2))
+        figures += web.measure(quick=options.quick)
     return _end(figures, options.name)
 
 

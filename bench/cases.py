@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+from bench.guest import guest_python
 from bench.raw import Raw
 from bench.report import Figure
 from bench.server import Bench
@@ -87,7 +88,7 @@ def execute(bench: Bench, raw: Raw, rounds: int) -> Figure:
 def pause_and_resume(bench: Bench, raw: Raw, rounds: int, *, hog: bool) -> tuple[Figure, Figure]:
     label = "512 MB process" if hog else "idle sandbox"
     sandbox = bench.roost.create()
-    process = sandbox.start(["python3", "-c", HOG]) if hog else None
+    process = sandbox.start([*guest_python(sandbox), "-c", HOG]) if hog else None
     if process is not None:
         next(iter(process))
     pauses, resumes, checkpoints, restores = [], [], [], []
@@ -131,7 +132,7 @@ def fork(bench: Bench, raw: Raw, rounds: int, count: int) -> Figure:
 
 def wake_by_http(bench: Bench, rounds: int) -> Figure:
     sandbox = bench.roost.create()
-    sandbox.start("cd /tmp && exec python3 -m http.server 8000").close()
+    sandbox.start([*guest_python(sandbox), "-m", "http.server", "--directory", "/tmp", "8000"]).close()
     headers = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "8000"}
     times = []
     with httpx.Client(timeout=30) as client:

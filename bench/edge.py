@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from bench.guest import guest_python
 from bench.report import Figure
 from bench.server import Bench
 from roost.client.blocking.sandbox import Sandbox
@@ -131,7 +132,7 @@ def transfer(bench: Bench, sandbox: Sandbox, ways: Ways, rounds: int) -> list[Fi
     """A gigabyte each way, and once more to a service that drops it, where no disk is in the way. The server's memory must not
     grow with it. Where the sandbox alone is slower than the bar, it is the bar."""
     sandbox.run(f"head -c {FILE_BYTES} /dev/zero > /home/user/down.bin")
-    process = sandbox.start(["python3", "-c", SINK])
+    process = sandbox.start([*guest_python(sandbox), "-c", SINK])
     next(iter(process))
     sink = Ways(
         Way(ways.edge.address, {**ways.edge.headers, "E2b-Sandbox-Port": "8001"}), Way((ways.direct.address[0], 8001), {})
@@ -157,7 +158,7 @@ def transfer(bench: Bench, sandbox: Sandbox, ways: Ways, rounds: int) -> list[Fi
 
 def tunnels(bench: Bench, sandbox: Sandbox) -> Figure:
     """What the server holds for a WebSocket on which nothing happens."""
-    process = sandbox.start(["python3", "-c", HOLDER])
+    process = sandbox.start([*guest_python(sandbox), "-c", HOLDER])
     next(iter(process))
     way = Way(_server(bench), {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "8000"})
     held: list[socket.socket] = []

@@ -19,6 +19,7 @@ from roost.node import subvolumes
 from roost.node.bundle import Place, relocate
 
 SIZE = Size()
+NETNS = Path("/run/netns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Raw:
         bundle.mkdir()
         (bundle / "volumes").mkdir()
         subvolumes.snapshot(self.image.root, bundle / "root", read_only=False)
-        subprocess.run(["ip", "netns", "add", name], check=True)
+        _make_netns(name)
         spec = relocate(
             json.loads(self.image.spec.read_bytes()),
             Place(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE, bundle / "volumes"),
@@ -77,7 +78,7 @@ class Raw:
 
     def clear(self, name: str) -> None:
         """What `prepare` made is gone. Not part of any figure."""
-        subprocess.run(["ip", "netns", "delete", name], check=True)
+        _remove_netns(name)
         subvolumes.delete(self.work / name / "root")
 
     def _timed(self, *words: str) -> float:
@@ -87,6 +88,19 @@ class Raw:
         started = time.perf_counter()
         subprocess.run(command, stdin=nothing, stdout=nothing, stderr=nothing, check=True, env=environment)
         return time.perf_counter() - started
+
+
+def _make_netns(name: str) -> None:
+    """As `ip netns add` does, which not every machine has."""
+    place = NETNS / name
+    NETNS.mkdir(exist_ok=True)
+    place.touch()
+    subprocess.run(["unshare", f"--net={place}", "true"], check=True)
+
+
+def _remove_netns(name: str) -> None:
+    subprocess.run(["umount", NETNS / name], check=True)
+    (NETNS / name).unlink()
 
 
 @contextmanager

@@ -32,7 +32,9 @@ def serving(**settings: object) -> Iterator[Bench]:
     """Settings are as in roost.toml."""
     with tempfile.TemporaryDirectory(prefix="roost-bench-", dir="/var/tmp") as folder:
         home = Path(folder) / "home"
-        wanted = {"home": home, "port": 0, "warm_pool": WARM, "templates": "base", **settings}
+        # A machine that was set up from a bundle may have another definition under that name: ROOST_TEMPLATES=base=minimal.
+        base = os.environ.get("ROOST_TEMPLATES", "base")
+        wanted = {"home": home, "port": 0, "warm_pool": WARM, "templates": base, **settings}
         environment = {**os.environ, **{f"ROOST_{name.upper()}": str(value) for name, value in wanted.items()}}
         environment.pop("ROOST_URL", None)
         environment.pop("ROOST_API_KEY", None)

@@ -91,8 +91,7 @@ class Builder:
         return self._parts.add("tools", root, root)
 
     def wheels(self, pythons: tuple[str, ...]) -> str:
-        """The compressed ones. Roost's own lies beside `install`: it changes more often than those it needs."""
-        build_own_wheel(TOP, self.folder, self._commands, say)
+        """Those that Roost needs. Its own lies beside `install`: it changes more often, and compresses in no time."""
         with tempfile.TemporaryDirectory(prefix="roost-wheels-") as work:
             wheels = collect_wheels(TOP, Path(work), pythons, self._commands, say)
             return self._parts.add("wheels", wheels, wheels)
@@ -106,6 +105,7 @@ def write_bundle(builder: Builder, definitions: dict[str, TemplateDefinition], o
         machine=os.uname().machine,
         pythons=pythons,
         templates=chosen_templates(options.templates),
+        roost=build_own_wheel(TOP, builder.folder, Commands(), say).name,
         wheels=builder.wheels(pythons),
         tools=builder.tools() if options.with_tools else None,
         cache=tuple(cache),

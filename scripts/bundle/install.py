@@ -34,22 +34,18 @@ def say(text: str) -> None:
 
 
 def verify(folder: Path) -> int:
-    """Every file is listed, there and unchanged. Returns how many there are."""
-    wanted: dict[str, str] = {}
-    for line in (folder / "SHA256SUMS").read_text().splitlines():
+    """Every file that is listed is there and unchanged. Returns how many there are."""
+    problems: list[str] = []
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    for line in lines:
         digest, _, name = line.partition("  ")
-        wanted[name] = digest
-    found = {
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    }
-    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found)]
-    problems += [f"{name} does not belong to it" for name in sorted(found - wanted.keys() - {"SHA256SUMS"})]
-    for name in sorted(wanted.keys() & found):
-        if _sha256(folder / name) != wanted[name]:
+        if not (folder / name).is_file():
+            problems.append(f"{name} is missing")
+        elif _sha256(folder / name) != digest:
             problems.append(f"{name} is not what was packed")
     if problems:
         raise Refused("the bundle is damaged: " + "; ".join(problems) + ". Copy and unpack it again.")
-    return len(wanted)
+    return len(lines)
 
 
 def _sha256(path: Path) -> str:
@@ -60,9 +56,8 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def check_machine(contents: dict) -> None:
-    if os.geteuid() != 0:
-        raise Refused("Roost needs root. Run the same command with sudo.")
+def check_fit(contents: dict) -> None:
+    """The bundle is for this kind of machine and for this Python."""
     if platform.machine() != contents["machine"]:
         raise Refused(f"the bundle is for {contents['machine']} machines; this one is {platform.machine()}.")
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -85,9 +80,8 @@ def install_wheels(contents: dict, target: Path) -> None:
                 members.extraction_filter = tarfile.fully_trusted_filter
             members.extractall(work)
         [pip] = Path(work).glob("pip-*.whl")
-        [roost] = HERE.glob("roost-*.whl")
         words = [str(target / "bin" / "python"), f"{pip}/pip", "install", "--quiet", "--no-index", f"--find-links={work}"]
-        words += ["--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore", str(roost)]
+        words += ["--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore", str(HERE / contents["roost"])]
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
         subprocess.run(words, check=True, env={**clean, "PIP_CONFIG_FILE": os.devnull})
 
@@ -114,9 +108,11 @@ def link(path: Path, to: str) -> None:
 
 
 def install(options: argparse.Namespace) -> None:
+    if os.geteuid() != 0:
+        raise Refused("Roost needs root. Run the same command with sudo.")
     say(f"proving the bundle: {verify(HERE)} files are as they were packed")
     contents = json.loads((HERE / "bundle.json").read_text())
-    check_machine(contents)
+    check_fit(contents)
     prefix = options.prefix.resolve()
     target = prefix / contents["version"]
     if (target / "bin").is_dir() and (prefix / "current").resolve() == target and _in_use(target):

@@ -125,7 +125,8 @@ class Settings(BaseSettings):
     templates: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)] = Field(
         default=("base", "desktop", "mcp-gateway"),
         min_length=1,
-        description="the built-in templates to make; the server waits for the first and makes the others while it serves",
+        description="the built-in templates to make; the server waits for the first and makes the others while it serves;"
+        " `base=minimal` makes the one called minimal under the name base",
     )
     warm_pool: int = Field(default=2, ge=0, le=64, description="sandboxes kept ready per template")
     warm_desktops: int = Field(

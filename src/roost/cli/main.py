@@ -70,6 +70,7 @@ VERBS: dict[str, Verb] = {
     "keys": Verb("keys", "keys", SERVER),
     "setup": Verb("setup", "setup", SERVER),
     "doctor": Verb("doctor", "doctor", SERVER),
+    "install-service": Verb("install_service", "install_service", SERVER),
     "config": Verb("config", "show", SERVER, group="config"),
 }
 

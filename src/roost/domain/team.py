@@ -26,7 +26,7 @@ class ApiKey:
 
 
 def may_hold(key: ApiKey, holders: Collection[KeyId] | None, sandbox: SandboxId | None) -> bool:
-    """Whether a key may have got hold of something of a sandbox: if it is known who did, by that; if not, by how far it reaches."""
+    """Whether a key may hold something of a sandbox: by who is known to have got it, or else by how far the key reaches."""
     if holders is not None:
         return key.id in holders
     return key.scope.role in (Role.OPERATOR, Role.FULL) or (sandbox is not None and key.scope.sandbox == sandbox)

@@ -1,8 +1,9 @@
 """Who may reach what, decided before anything is woken or sent. Pure.
 
 The agent inside checks its token itself. The edge checks one that is shown too: a token that was rotated opens nothing from that
-moment on, whether or not the guest knows. To wake a sandbox one must be shown, since waking costs. Other ports are public, as E2B's are, and the service behind them decides; unless the sandbox's owner
-closed them to all who bring neither its traffic token nor a link (`port_links`).
+moment on, whether or not the guest knows. To wake a sandbox one must be shown, since waking costs. Other ports are public, as
+E2B's are, and the service behind them decides; unless the sandbox's owner closed them to all who bring neither its traffic token
+nor a link (`port_links`).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def link_tree(source: Path, target: Path) -> None:
 
 
 def digest_of_tree(root: Path) -> str:
-    """One hash over names, kinds, permission bits and contents. Times do not count."""
+    """One hash over names, kinds, contents, and whether a file may be executed. Times and the maker's umask do not count."""
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
@@ -135,5 +135,6 @@ def digest_of_tree(root: Path) -> str:
         else:
             with path.open("rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"file {name} {path.stat().st_mode & 0o777:o} {content}\n".encode())
+            mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+            digest.update(f"file {name} {mode:o} {content}\n".encode())
     return digest.hexdigest()

@@ -40,13 +40,14 @@ class Contents:
     machine: str  # as `uname -m` says it
     pythons: tuple[str, ...]  # 3.12, …: the wheels are for these
     templates: tuple[str, ...]  # as in the setting of that name
-    wheels: str
+    roost: str  # its own wheel
+    wheels: str  # those that it needs
     tools: str | None
     cache: tuple[Part, ...]
 
     def as_json(self) -> dict[str, Any]:
         cache = [{"file": part.file, "marker": part.marker} for part in self.cache]
-        facts = {name: getattr(self, name) for name in ("version", "machine", "wheels", "tools")}
+        facts = {name: getattr(self, name) for name in ("version", "machine", "roost", "wheels", "tools")}
         return {"format": FORMAT, **facts, "pythons": self.pythons, "templates": self.templates, "cache": cache}
 
 
@@ -61,6 +62,7 @@ def read_contents(folder: Path) -> Contents:
             machine=facts["machine"],
             pythons=tuple(facts["pythons"]),
             templates=tuple(facts["templates"]),
+            roost=facts["roost"],
             wheels=facts["wheels"],
             tools=facts["tools"],
             cache=tuple(Part(part["file"], part["marker"]) for part in facts["cache"]),

@@ -187,6 +187,8 @@ def _parent(file: Path, parsed: _Definition) -> TemplateDefinition | None:
     if read.parent is not None:
         # One step is what is needed; more would hide where a thing comes from, and could go round in circles.
         raise _wrong(file, f"from: {parsed.parent!r} itself goes on from {read.parent!r}; name that one")
+    if read.variant == "essential":
+        raise _wrong(file, f"from: {parsed.parent!r} has no apt to install more with")
     return _made(origin, text, read, None)
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from roost.domain.errors import Invalid, TemplateNotFound
 from roost.domain.sandbox import Size
-from roost.setup.definitions import find_definition, list_definitions, load_definition
+from roost.setup.carried import carried_templates
+from roost.setup.definitions import find_definition, find_definitions, list_definitions, load_definition
 
 DESKTOP = """
 name = "desktop"
@@ -119,6 +121,36 @@ def test_the_built_in_base_is_what_was_promised() -> None:
 
 def test_every_built_in_template_loads() -> None:
     assert {"base", "desktop"} <= {definition.name for definition in list_definitions()}
+
+
+def test_a_definition_can_stand_under_another_name() -> None:
+    stand_in, minimal = find_definition("base=minimal"), find_definition("minimal")
+    assert stand_in == replace(minimal, name="base")
+    assert set(find_definitions(["base=minimal", "desktop"])) == {"base", "desktop"}
+    for wrong in ("base=nothing", "=minimal", "base=../minimal", "a=base=minimal"):
+        with pytest.raises(TemplateNotFound):
+            find_definition(wrong)
+
+
+def test_templates_hold_no_symbolic_links_since_a_wheel_would_lose_them() -> None:
+    assert [path for path in carried_templates().rglob("*") if path.is_symlink()] == []
+
+
+def test_whose_umask_made_the_files_changes_nothing(tmp_path: Path) -> None:
+    folder = make(tmp_path / "desktop", DESKTOP, motd="hello")
+    motd = folder / "files" / "etc" / "motd"
+    digests = set()
+    for mode in (0o644, 0o664, 0o600, 0o755):
+        motd.chmod(mode)
+        digests.add(load_definition(folder).digest)
+    assert len(digests) == 2, "only whether it can be executed counts"
+
+
+def test_nothing_goes_on_from_a_template_without_apt(tmp_path: Path) -> None:
+    make(tmp_path / "small", 'name = "small"\nvariant = "essential"\npackages = []\n')
+    child = make(tmp_path / "child", 'name = "child"\nfrom = "small"\npackages = ["gimp"]\n')
+    with pytest.raises(Invalid, match="no apt"):
+        load_definition(child)
 
 
 def test_the_built_in_desktop_goes_on_from_base() -> None:

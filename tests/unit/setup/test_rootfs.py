@@ -176,3 +176,30 @@ def test_a_tar_is_unpacked_with_its_modes_and_links(tmp_path: Path) -> None:
     extract(tmp_path / "root.tar", tmp_path / "target", Commands())
     assert (tmp_path / "target" / "bin" / "tool").stat().st_mode & 0o7777 == 0o4755
     assert (tmp_path / "target" / "link").readlink() == Path("bin/tool")
+
+
+def test_a_machines_cas_are_added_to_what_a_bundle_brought_without_a_mirror(tmp_path: Path) -> None:
+    """No mmdebstrap, no network: the tar without CAs is enough."""
+    minimal, cache = find_definition("minimal"), tmp_path / "cache"
+    own = ca(tmp_path, "own.crt", "-----OWN-----\n")
+    plain = cache / "rootfs" / f"minimal-{rootfs_digest(minimal, ())[:16]}.tar"
+    plain.parent.mkdir(parents=True)
+    (tmp_path / "root" / "etc" / "profile.d").mkdir(parents=True)
+    (tmp_path / "root" / "etc" / "hostname").write_text("sandbox\n")
+    subprocess.run(["tar", "-cf", plain, "-C", tmp_path / "root", "."], check=True)
+    write_marker(plain.with_suffix(".json"), {"digest": rootfs_digest(minimal, ()), "size_bytes": plain.stat().st_size})
+
+    made = ensure_rootfs(minimal, (own,), cache, MIRROR, Commands())
+    assert made.path != plain and plain.exists()
+    assert made.env["SSL_CERT_FILE"] == "/etc/ssl/certs/ca-certificates.crt"
+    extract(made.path, tmp_path / "out", Commands())
+    assert (tmp_path / "out/etc/ssl/certs/ca-certificates.crt").read_text() == "-----OWN-----\n"
+    assert (tmp_path / "out/usr/local/share/ca-certificates/host-0.crt").read_text() == "-----OWN-----\n"
+    assert (tmp_path / "out/etc/hostname").read_text() == "sandbox\n"
+
+
+def test_links_that_a_definition_says_are_made(base: TemplateDefinition, tmp_path: Path) -> None:
+    hook = render_hook(dataclasses.replace(base, files=None, users=(), links={"/usr/local/bin/tool": "/run/tool"}), (), MIRROR)
+    making = [line for line in hook.splitlines() if "/usr/local/bin" in line]
+    subprocess.run(["sh", "-euc", "\n".join(['root="$1"', *making]), "sh", tmp_path], check=True)
+    assert str((tmp_path / "usr/local/bin/tool").readlink()) == "/run/tool"
