@@ -34,9 +34,24 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
-def test_the_specification_names_tests_and_benchmarks_that_exist() -> None:
-    named = re.findall(r"`((?:tests|bench)/[\w/.]+\.py)(?:::(\w+))?`", (TOP / "SPECIFICATION.md").read_text())
+@pytest.mark.parametrize("page", ["SPECIFICATION.md", "SECURITY.md"])
+def test_promises_name_tests_and_benchmarks_that_exist(page: str) -> None:
+    named = re.findall(r"`((?:tests|bench)/[\w/.]+\.py)(?:::(\w+))?`", (TOP / page).read_text())
     assert named
     for file, test in named:
         text = (TOP / file).read_text()
         assert not test or f"def {test}" in text, f"{file} has no {test}"
+
+
+def test_every_promise_of_security_names_a_test() -> None:
+    text = (TOP / "SECURITY.md").read_text()
+    rows = text.partition("| promise | tests |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) > 10
+    assert [row for row in rows if "`tests/" not in row] == []
+
+
+def test_attacks_are_named_as_promises() -> None:
+    """Whoever adds an attack says what it shows."""
+    text = (TOP / "SECURITY.md").read_text()
+    attacks = {path.relative_to(TOP).as_posix() for path in (TOP / "tests/security").glob("test_*.py")}
+    assert {attack for attack in attacks if f"`{attack}" not in text} == set()
