@@ -23,10 +23,10 @@ def install_service(
     as_json: AsJson = False,
 ) -> None:
     """Let systemd run the server: it starts with the machine, and its sandboxes outlive its restarts."""
-    from roost.cli.machine import find_running, is_locked
     from roost.settings import DEFAULT_CACHE, Settings
     from roost.setup.commands import Commands
     from roost.setup.packages import check_root
+    from roost.setup.running import find_running, is_locked
     from roost.setup.service import Service, check_systemd, find_command, install_service, render_unit
 
     settings = Settings.load(home=home)

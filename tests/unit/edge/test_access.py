@@ -35,7 +35,7 @@ def test_a_running_sandbox_is_left_to_check_its_token_itself() -> None:
 
 def test_what_is_shown_to_a_running_one_must_be_good_now() -> None:
     """A token that was rotated opens nothing, whether or not the guest was told."""
-    awake = {"address": "10.0.0.1"}
+    awake: dict[str, Any] = {"address": "10.0.0.1"}
     assert decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}", **awake) is Step.FORWARD
     status, why = decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}x", **awake)
     assert status == 401 and why.startswith("unauthorized access")
