@@ -165,8 +165,8 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description The secret is in this answer and nowhere else. Nobody gives more than they have: a key of an operator makes all kinds, one
-         *     with the scope `full` all but those.
+         * @description The secret is in this answer and nowhere else. A browser's session is not enough: the request must carry a key itself.
+         *     Nobody gives more than they have: a key of an operator makes all kinds, one with the scope `full` all but those.
          */
         post: operations["createKey"];
         delete?: never;
@@ -455,7 +455,7 @@ export interface paths {
         /**
          * Make a link to its screen or to a port
          * @description Until it expires or is revoked, whoever has it may watch or, by a `control` link, take over; or open the port, also of a
-         *     sandbox whose ports are not public.
+         *     sandbox whose ports are not public. For a `control` link a browser's session is not enough: the request must carry a key.
          */
         post: operations["makeLink"];
         delete?: never;
@@ -628,6 +628,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sandboxes/{ref}/token/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the tokens that open it
+         * @description The new ones are in the answer. The old ones, and URLs that were signed with them, open nothing from now on, and what they
+         *     opened is cut. A sandbox that sleeps stays asleep.
+         */
+        post: operations["rotateTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{ref}/undelete": {
         parameters: {
             query?: never;
@@ -661,8 +682,8 @@ export interface paths {
         put?: never;
         /**
          * Sign a browser in
-         * @description The answer sets the cookie `roost_session`, for 7 days. It is accepted wherever a key is. What changes something needs the
-         *     header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
+         * @description The answer sets a cookie, for 7 days. It is accepted wherever a key is, but for making keys and links that drive. What
+         *     changes something needs the header `Roost-Request: 1` with it. A key that is revoked ends its sessions.
          */
         post: operations["signIn"];
         /**
@@ -1132,7 +1153,7 @@ export interface components {
          * EventKind
          * @enum {string}
          */
-        EventKind: "sandbox.created" | "sandbox.paused" | "sandbox.woke" | "sandbox.snapshotted" | "sandbox.forked" | "sandbox.updated" | "sandbox.rewound" | "sandbox.died" | "sandbox.rolled_back" | "sandbox.undeleted" | "sandbox.failed" | "driver.took" | "driver.gave" | "question.asked" | "question.answered" | "question.expired" | "question.withdrawn" | "snapshot.deleted" | "template.built" | "template.failed";
+        EventKind: "sandbox.created" | "sandbox.paused" | "sandbox.woke" | "sandbox.snapshotted" | "sandbox.forked" | "sandbox.updated" | "sandbox.rewound" | "sandbox.died" | "sandbox.rolled_back" | "sandbox.undeleted" | "sandbox.tokens_rotated" | "sandbox.failed" | "driver.took" | "driver.gave" | "question.asked" | "question.answered" | "question.expired" | "question.withdrawn" | "snapshot.deleted" | "template.built" | "template.failed";
         /** EventList */
         EventList: {
             /** Events */
@@ -1505,11 +1526,11 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description Host name to the headers that every request to it is given. Values are never shown: `********` stands in their place, and sent back keeps what is there.
+             * @description Host name to what every request to it is given: a rule, or just its headers.
              * @default {}
              */
             rules: {
-                [key: string]: {
+                [key: string]: components["schemas"]["RuleBody"] | {
                     [key: string]: string;
                 };
             };
@@ -1545,12 +1566,10 @@ export interface components {
             public: boolean;
             /**
              * Rules
-             * @description Host name to the headers that every request to it is given. Values are never shown: `********` stands in their place, and sent back keeps what is there.
+             * @description By host name.
              */
             rules: {
-                [key: string]: {
-                    [key: string]: string;
-                };
+                [key: string]: components["schemas"]["RuleModel"];
             };
         };
         /** NewKeyModel */
@@ -2004,6 +2023,41 @@ export interface components {
              * @description One of its own, by id or name.
              */
             snapshot: string;
+        };
+        /**
+         * RuleBody
+         * @description What requests to a host are given.
+         */
+        RuleBody: {
+            /**
+             * Headers
+             * @description In place of the request's own of these names. Values are never shown: `********` stands in their place, and sent back keeps what is there.
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Plain
+             * @description Whether also in plain http, where everybody on the way can read them.
+             * @default false
+             */
+            plain: boolean;
+        };
+        /** RuleModel */
+        RuleModel: {
+            /**
+             * Headers
+             * @description In place of the request's own of these names. Values are never shown: `********` stands in their place, and sent back keeps what is there.
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Plain
+             * @description Whether also in plain http, where everybody on the way can read them.
+             * @default false
+             */
+            plain: boolean;
         };
         /** SandboxModel */
         SandboxModel: {
@@ -6125,6 +6179,101 @@ export interface operations {
             };
         };
     };
+    rotateTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A sandbox's id or name. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnteredModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There was one; it is dead. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     undeleteSandbox: {
         parameters: {
             query?: never;
@@ -7166,7 +7315,7 @@ type ReadonlyArray<T> = [
 ] extends [
     unknown[]
 ] ? Readonly<Exclude<T, undefined>> : Readonly<Exclude<T, undefined>[]>;
-export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built", "template.failed"];
+export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.tokens_rotated", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built", "template.failed"];
 export const fileTypeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["FileType"]> = ["file", "directory", "symlink", "other"];
 export const kindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Kind"]> = ["disk", "disk+memory"];
 export const linkModeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["LinkMode"]> = ["view", "control"];
