@@ -19,7 +19,9 @@ export default defineConfig({
       output: {
         // Named for scripts/bundle-size.mjs: it counts all but the last two.
         manualChunks: (id) =>
-          /node_modules\/(react|react-dom|scheduler|@tanstack)\//.test(id) ? "vendor" : /node_modules\/@(novnc|xterm)\//.exec(id)?.[1],
+          /node_modules\/(react|react-dom|scheduler|@tanstack)\//.test(id)
+            ? "vendor"
+            : /node_modules\/@(novnc|xterm)\//.exec(id)?.[1],
       },
     },
   },

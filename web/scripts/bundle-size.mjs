@@ -10,7 +10,9 @@ const LAZY = /^(novnc|xterm)-/;
 const dist = resolve(process.argv[2] ?? "dist");
 const page = readFileSync(join(dist, "index.html"), "utf8");
 let total = 0;
-for (const name of readdirSync(join(dist, "assets")).filter((file) => file.endsWith(".js")).sort()) {
+for (const name of readdirSync(join(dist, "assets"))
+  .filter((file) => file.endsWith(".js"))
+  .sort()) {
   const bytes = gzipSync(readFileSync(join(dist, "assets", name)), { level: 9 }).length;
   const counts = !LAZY.test(name) || page.includes(name); // loaded with the page, it is lazy in name only
   if (counts) total += bytes;

@@ -14,7 +14,8 @@ function served(): Set<string> {
   const [, paths = ""] = /export interface paths \{([\s\S]*?)\nexport type webhooks/.exec(read("./schema.ts")) ?? [];
   const found = new Set<string>();
   for (const [, path = "", body = ""] of paths.matchAll(/^ {4}"(\/v1[^"]*)": \{([\s\S]*?)^ {4}\};/gm)) {
-    for (const [, method] of body.matchAll(/^ {8}(get|post|put|patch|delete): operations/gm)) found.add(`${method} ${path.replace(/\{[^}]*\}/g, "{}")}`);
+    for (const [, method] of body.matchAll(/^ {8}(get|post|put|patch|delete): operations/gm))
+      found.add(`${method} ${path.replace(/\{[^}]*\}/g, "{}")}`);
   }
   return found;
 }

@@ -2,8 +2,31 @@
 import { request, send } from "./request";
 import { readEvents } from "./sse";
 import type {
-  Activity, CreateBody, Driver, Event, Fleet, ForkAnswer, Key, Link, Metric, NewKey, NodeReport, PortLink, Question, QuestionDetail, QuestionPage,
-  Resumed, Sandbox, ScreenLink, Seat, Session, Snapshot, SnapshotFile, TemplateList, UpdateBody, Version,
+  Activity,
+  CreateBody,
+  Driver,
+  Event,
+  Fleet,
+  ForkAnswer,
+  Key,
+  Link,
+  Metric,
+  NewKey,
+  NodeReport,
+  PortLink,
+  Question,
+  QuestionDetail,
+  QuestionPage,
+  Resumed,
+  Sandbox,
+  ScreenLink,
+  Seat,
+  Session,
+  Snapshot,
+  SnapshotFile,
+  TemplateList,
+  UpdateBody,
+  Version,
 } from "./types";
 
 const part = encodeURIComponent;
@@ -18,7 +41,10 @@ export const signOut = () => request<void>("DELETE", "/v1/session");
 export const getFleet = (signal?: Signal) => request<Fleet>("GET", "/v1/fleet", { signal });
 export const getSandbox = (ref: string, signal?: Signal) => request<Sandbox>("GET", `/v1/sandboxes/${part(ref)}`, { signal });
 export const listDead = (signal?: Signal) =>
-  request<{ sandboxes: Sandbox[]; next_cursor: string | null }>("GET", "/v1/sandboxes", { query: { state: "dead", limit: 50 }, signal });
+  request<{ sandboxes: Sandbox[]; next_cursor: string | null }>("GET", "/v1/sandboxes", {
+    query: { state: "dead", limit: 50 },
+    signal,
+  });
 export const createSandbox = (body: CreateBody) => request<Sandbox>("POST", "/v1/sandboxes", { body });
 export const updateSandbox = (ref: string, body: UpdateBody) => request<Sandbox>("PATCH", `/v1/sandboxes/${part(ref)}`, { body });
 export const killSandbox = (ref: string, keep = true) =>
@@ -74,7 +100,7 @@ export const readSnapshotFile = async (id: string, path: string, signal?: Signal
 /** All of them, page by page. */
 export async function allSnapshots(signal?: Signal): Promise<Snapshot[]> {
   const found: Snapshot[] = [];
-  for (let cursor: string | null = null; ; ) {
+  for (let cursor: string | null = null; ;) {
     const page = await listSnapshots({ cursor }, signal);
     found.push(...page.snapshots);
     cursor = page.next_cursor;
@@ -95,10 +121,10 @@ export interface EventsQuery {
 export const listEvents = (query: EventsQuery, signal?: Signal) =>
   request<{ events: Event[] }>("GET", "/v1/events", { query: { ...query }, signal });
 export const getNode = (signal?: Signal) => request<NodeReport>("GET", "/v1/node", { signal });
-export const getVersion = (signal?: Signal) =>
-  request<Version>("GET", "/v1/version", { signal });
+export const getVersion = (signal?: Signal) => request<Version>("GET", "/v1/version", { signal });
 export const listKeys = (signal?: Signal) => request<{ keys: Key[] }>("GET", "/v1/keys", { signal });
-export const createKey = (name: string, scope: string, key: string) => request<NewKey>("POST", "/v1/keys", { body: { name, scope }, key });
+export const createKey = (name: string, scope: string, key: string) =>
+  request<NewKey>("POST", "/v1/keys", { body: { name, scope }, key });
 export const revokeKey = (id: string) => request<void>("DELETE", `/v1/keys/${part(id)}`);
 
 // Questions
@@ -110,7 +136,8 @@ export interface QuestionsQuery {
 }
 export const listQuestions = (query: QuestionsQuery, signal?: Signal) =>
   request<QuestionPage>("GET", "/v1/questions", { query: { ...query }, signal });
-export const getQuestion = (id: string, signal?: Signal) => request<QuestionDetail>("GET", `/v1/questions/${part(id)}`, { signal });
+export const getQuestion = (id: string, signal?: Signal) =>
+  request<QuestionDetail>("GET", `/v1/questions/${part(id)}`, { signal });
 export const answerQuestion = (id: string, body: { choice?: string; text?: string }) =>
   request<Question>("POST", `/v1/questions/${part(id)}/answer`, { body });
 export const withdrawQuestion = (id: string) => request<void>("DELETE", `/v1/questions/${part(id)}`);

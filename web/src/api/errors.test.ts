@@ -12,7 +12,10 @@ describe("errors of the API", () => {
   });
 
   it("are told as well as can be when they come from somebody else", async () => {
-    expect(await errorOf(answer(404, '{"code":404,"message":"no such file"}'))).toMatchObject({ code: "404", message: "no such file" });
+    expect(await errorOf(answer(404, '{"code":404,"message":"no such file"}'))).toMatchObject({
+      code: "404",
+      message: "no such file",
+    });
     expect((await errorOf(answer(502, "<html>"))).message).toBe("The server answered 502 Bad.");
   });
 
@@ -26,7 +29,9 @@ describe("errors of the API", () => {
 
 describe("addresses", () => {
   it("hold what is asked and leave out what is not", () => {
-    expect(address("/v1/events", { kind: ["a", "b"], after: 0, sandbox: undefined, cursor: null, newest_first: true })).toBe("/v1/events?kind=a&kind=b&after=0&newest_first=true");
+    expect(address("/v1/events", { kind: ["a", "b"], after: 0, sandbox: undefined, cursor: null, newest_first: true })).toBe(
+      "/v1/events?kind=a&kind=b&after=0&newest_first=true",
+    );
     expect(address("/v1/fleet")).toBe("/v1/fleet");
     expect(address("/x", { q: "a b&c" })).toBe("/x?q=a+b%26c");
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EventParser, readEvents } from "./sse";
 
 describe("server-sent events", () => {
-  const stream = ": begun\n\nid: 4\nevent: sandbox.woke\ndata: {\"a\":1}\n\ndata: one\ndata: two\n\r\n: still here\n\n";
+  const stream = ': begun\n\nid: 4\nevent: sandbox.woke\ndata: {"a":1}\n\ndata: one\ndata: two\n\r\n: still here\n\n';
 
   it("are found wherever the text is cut", () => {
     for (let cut = 1; cut < stream.length; cut += 1) {

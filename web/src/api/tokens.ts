@@ -5,7 +5,8 @@ import type { Entered } from "./types";
 
 const known = new Map<string, Promise<string>>();
 
-export const enter = (ref: string): Promise<Entered> => request<Entered>("POST", `/v1/sandboxes/${encodeURIComponent(ref)}/token`);
+export const enter = (ref: string): Promise<Entered> =>
+  request<Entered>("POST", `/v1/sandboxes/${encodeURIComponent(ref)}/token`);
 
 export function accessToken(sandbox: string): Promise<string> {
   const kept = known.get(sandbox);

@@ -16,8 +16,18 @@ import { setTheme, useTheme, type Theme } from "./theme";
 /** Everything behind the sign-in: navigation, the live stream, and the page itself. */
 export function Shell() {
   const session = useSession();
-  if (session.isPending) return <main className="splash" aria-busy="true"><Brand large /></main>;
-  if (session.isError) return <main className="splash"><ErrorState error={session.error} title="Mission Control cannot start" retry={() => void session.refetch()} /></main>;
+  if (session.isPending)
+    return (
+      <main className="splash" aria-busy="true">
+        <Brand large />
+      </main>
+    );
+  if (session.isError)
+    return (
+      <main className="splash">
+        <ErrorState error={session.error} title="Mission Control cannot start" retry={() => void session.refetch()} />
+      </main>
+    );
   return session.data ? <SignedIn session={session.data} /> : <SignIn />;
 }
 
@@ -35,10 +45,22 @@ function SignedIn({ session }: { session: Session }) {
   });
   return (
     <div className="shell">
-      <a className="skip" href="#content">Skip to the content</a>
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
       <aside className="side">
-        <Link to="/" className="home" aria-label="Roost, to the fleet"><Brand /></Link>
-        <nav aria-label="Main"><ul>{PLACES.map((place) => <li key={place.key}><Place place={place} /></li>)}</ul></nav>
+        <Link to="/" className="home" aria-label="Roost, to the fleet">
+          <Brand />
+        </Link>
+        <nav aria-label="Main">
+          <ul>
+            {PLACES.map((place) => (
+              <li key={place.key}>
+                <Place place={place} />
+              </li>
+            ))}
+          </ul>
+        </nav>
         <div className="side-foot">
           <Live status={status} />
           <div className="row between">
@@ -52,25 +74,45 @@ function SignedIn({ session }: { session: Session }) {
         </div>
       </aside>
       <header className="top">
-        <Link to="/" aria-label="Roost, to the fleet"><Brand /></Link>
+        <Link to="/" aria-label="Roost, to the fleet">
+          <Brand />
+        </Link>
         <span className="grow" />
         <Live status={status} />
         <ThemeButton />
       </header>
       <main id="content" className="content" tabIndex={-1}>
-        <Suspense fallback={<div className="page"><Loading /></div>}><Outlet /></Suspense>
+        <Suspense
+          fallback={
+            <div className="page">
+              <Loading />
+            </div>
+          }
+        >
+          <Outlet />
+        </Suspense>
       </main>
       <nav className="bottom" aria-label="Main">
-        {PLACES.filter((place) => "fise".includes(place.key)).map((place) => <Place key={place.key} place={place} />)}
-        <button type="button" aria-haspopup="dialog" onClick={() => setMore(true)}><Icon name="more" size={18} /><span>More</span></button>
+        {PLACES.filter((place) => "fise".includes(place.key)).map((place) => (
+          <Place key={place.key} place={place} />
+        ))}
+        <button type="button" aria-haspopup="dialog" onClick={() => setMore(true)}>
+          <Icon name="more" size={18} />
+          <span>More</span>
+        </button>
       </nav>
       {more && (
         <Dialog title="More" onClose={() => setMore(false)}>
           {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- closes after the links inside */}
           <div className="more-places" onClick={() => setMore(false)}>
-            {PLACES.map((place) => <Place key={place.key} place={place} />)}
+            {PLACES.map((place) => (
+              <Place key={place.key} place={place} />
+            ))}
           </div>
-          <div className="row between"><span className="muted small truncate">Signed in with {session.key.name}</span><SignOut /></div>
+          <div className="row between">
+            <span className="muted small truncate">Signed in with {session.key.name}</span>
+            <SignOut />
+          </div>
         </Dialog>
       )}
       {help && <Help onClose={() => setHelp(false)} />}
@@ -92,7 +134,11 @@ function Place({ place }: { place: (typeof PLACES)[number] }) {
 
 function InboxCount() {
   const count = useOpenQuestions().data?.length ?? 0;
-  return count === 0 ? null : <span className="count" aria-label={`${count} open`}>{count}</span>;
+  return count === 0 ? null : (
+    <span className="count" aria-label={`${count} open`}>
+      {count}
+    </span>
+  );
 }
 
 const LIVE: Record<LiveStatus, [tone: string, text: string, long: string]> = {
@@ -139,13 +185,30 @@ function Help({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl className="facts keys">
-        <dt><kbd>/</kbd></dt><dd>Search on this page</dd>
-        <dt><kbd>c</kbd></dt><dd>Create a sandbox</dd>
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>Search on this page</dd>
+        <dt>
+          <kbd>c</kbd>
+        </dt>
+        <dd>Create a sandbox</dd>
         {PLACES.map((place) => (
-          <div key={place.key} className="pair"><dt><kbd>g</kbd> <kbd>{place.key}</kbd></dt><dd>{place.label}</dd></div>
+          <div key={place.key} className="pair">
+            <dt>
+              <kbd>g</kbd> <kbd>{place.key}</kbd>
+            </dt>
+            <dd>{place.label}</dd>
+          </div>
         ))}
-        <dt><kbd>Esc</kbd></dt><dd>Close what is open</dd>
-        <dt><kbd>?</kbd></dt><dd>This list</dd>
+        <dt>
+          <kbd>Esc</kbd>
+        </dt>
+        <dd>Close what is open</dd>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>This list</dd>
       </dl>
     </Dialog>
   );

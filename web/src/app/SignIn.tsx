@@ -40,9 +40,24 @@ export function SignIn() {
           <h1>Sign in to Mission Control</h1>
           <p className="muted">Watch your agents&rsquo; computers, step in, hand back.</p>
         </div>
-        <KeyField value={key} onChange={setKey} hint={<>On the server&rsquo;s machine, <code>roost env</code> prints it.</>} takesFocus />
-        {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
-        <Button type="submit" look="primary" busy={busy} disabled={key === ""}>Sign in</Button>
+        <KeyField
+          value={key}
+          onChange={setKey}
+          hint={
+            <>
+              On the server&rsquo;s machine, <code>roost env</code> prints it.
+            </>
+          }
+          takesFocus
+        />
+        {failure !== null && (
+          <Notice tone="error">
+            <Prose text={messageOf(failure)} />
+          </Notice>
+        )}
+        <Button type="submit" look="primary" busy={busy} disabled={key === ""}>
+          Sign in
+        </Button>
       </form>
     </main>
   );

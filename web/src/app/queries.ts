@@ -83,7 +83,8 @@ export function useSources(templates: readonly string[]): (template: string) => 
     queryFn: ({ signal }) => calls.allSnapshots(signal),
     enabled: templates.some((template) => SNAPSHOT_ID.test(template)),
   });
-  return (template) => (SNAPSHOT_ID.test(template) ? (data?.find((snapshot) => snapshot.id === template)?.name ?? "a snapshot") : template);
+  return (template) =>
+    SNAPSHOT_ID.test(template) ? (data?.find((snapshot) => snapshot.id === template)?.name ?? "a snapshot") : template;
 }
 
 const namesOf = (fleet: Fleet): Map<string, string> =>

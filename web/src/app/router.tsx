@@ -13,7 +13,13 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: Nowhere });
 const shell = createRoute({ getParentRoute: () => root, id: "shell", component: Shell });
 
 const fleet = createRoute({ getParentRoute: () => shell, path: "/", validateSearch: readSearch, component: FleetPage });
-const app = createRoute({ getParentRoute: () => shell, path: "/app", beforeLoad: () => { throw redirect({ to: "/" }); } });
+const app = createRoute({
+  getParentRoute: () => shell,
+  path: "/app",
+  beforeLoad: () => {
+    throw redirect({ to: "/" });
+  },
+});
 
 const page = <P extends string>(path: P, load: () => Promise<{ default: () => React.ReactNode }>) =>
   createRoute({ getParentRoute: () => shell, path, component: lazyRouteComponent(load) });
@@ -48,7 +54,15 @@ function Nowhere() {
   return (
     <main className="splash">
       <h1 className="visually-hidden">Roost</h1>
-      <EmptyState icon="search" title="There is no such page" action={<Link to="/" className="button">To the fleet</Link>}>
+      <EmptyState
+        icon="search"
+        title="There is no such page"
+        action={
+          <Link to="/" className="button">
+            To the fleet
+          </Link>
+        }
+      >
         <p>The address may be mistyped, or the page has moved.</p>
       </EmptyState>
     </main>

@@ -28,7 +28,8 @@ export function commandOf(key: string, afterG: boolean): Command | null {
 }
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, [data-keys='own'], dialog[open]") !== null);
+  target instanceof HTMLElement &&
+  (target.isContentEditable || target.closest("input, textarea, select, [data-keys='own'], dialog[open]") !== null);
 
 export function useShortcuts(run: (command: Command) => void): void {
   const carryOut = useEffectEvent(run);

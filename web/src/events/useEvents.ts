@@ -10,7 +10,8 @@ const PAGE = 100;
 export function useEvents(filter: EventFilter) {
   const events = useInfiniteQuery({
     queryKey: keys.events(filter),
-    queryFn: ({ pageParam, signal }) => calls.listEvents({ ...filter, before: pageParam, newest_first: true, limit: PAGE }, signal),
+    queryFn: ({ pageParam, signal }) =>
+      calls.listEvents({ ...filter, before: pageParam, newest_first: true, limit: PAGE }, signal),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: (page) => (page.events.length < PAGE ? undefined : page.events.at(-1)?.sequence),
   });

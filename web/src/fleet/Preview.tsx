@@ -16,8 +16,16 @@ export function Preview({ sandbox }: { sandbox: Sandbox }) {
   const isAwake = sandbox.state === "running" || sandbox.state === "snapshotting";
   return (
     <div ref={place} className={`preview ${isAwake ? "" : "asleep"}`}>
-      {sandbox.has_desktop ? <Screen sandbox={sandbox} live={isSeen && isAwake} /> : <Tail sandbox={sandbox} live={isSeen && isAwake} />}
-      {!isAwake && <span className="moon"><Icon name="moon" size={22} /></span>}
+      {sandbox.has_desktop ? (
+        <Screen sandbox={sandbox} live={isSeen && isAwake} />
+      ) : (
+        <Tail sandbox={sandbox} live={isSeen && isAwake} />
+      )}
+      {!isAwake && (
+        <span className="moon">
+          <Icon name="moon" size={22} />
+        </span>
+      )}
     </div>
   );
 }
@@ -68,7 +76,11 @@ function Screen({ sandbox, live }: { sandbox: Sandbox; live: boolean }) {
   return (
     <>
       <canvas ref={canvas} width={480} height={300} aria-hidden="true" hidden={!drawn} />
-      {!drawn && <span className="nothing"><Icon name="screen" size={22} /></span>}
+      {!drawn && (
+        <span className="nothing">
+          <Icon name="screen" size={22} />
+        </span>
+      )}
     </>
   );
 }
@@ -93,10 +105,17 @@ function Tail({ sandbox, live }: { sandbox: Sandbox; live: boolean }) {
   const lines = tail?.lines ?? [];
   return lines.length > 0 ? (
     <pre className="tail" aria-hidden="true">
-      {tail?.command && <span className="prompt">$ {tail.command}{"\n"}</span>}
+      {tail?.command && (
+        <span className="prompt">
+          $ {tail.command}
+          {"\n"}
+        </span>
+      )}
       {lines.join("\n")}
     </pre>
   ) : (
-    <span className="nothing"><Icon name="terminal" size={22} /></span>
+    <span className="nothing">
+      <Icon name="terminal" size={22} />
+    </span>
   );
 }

@@ -21,12 +21,28 @@ export function RecentlyKilled() {
 }
 
 function List() {
-  const dead = useQuery({ queryKey: keys.dead, queryFn: async ({ signal }) => (await calls.listDead(signal)).sandboxes, staleTime: 0 });
-  if (dead.isError) return <Notice tone="error"><Prose text={messageOf(dead.error)} /></Notice>;
+  const dead = useQuery({
+    queryKey: keys.dead,
+    queryFn: async ({ signal }) => (await calls.listDead(signal)).sandboxes,
+    staleTime: 0,
+  });
+  if (dead.isError)
+    return (
+      <Notice tone="error">
+        <Prose text={messageOf(dead.error)} />
+      </Notice>
+    );
   if (!dead.data) return <Loading lines={2} />;
-  if (dead.data.length === 0) return <p className="muted small">None. A killed sandbox can be brought back from here for a day.</p>;
+  if (dead.data.length === 0)
+    return <p className="muted small">None. A killed sandbox can be brought back from here for a day.</p>;
   const latest = [...dead.data].sort((a, b) => b.changed_at.localeCompare(a.changed_at));
-  return <ul className="card">{latest.map((sandbox) => <Row key={sandbox.id} sandbox={sandbox} />)}</ul>;
+  return (
+    <ul className="card">
+      {latest.map((sandbox) => (
+        <Row key={sandbox.id} sandbox={sandbox} />
+      ))}
+    </ul>
+  );
 }
 
 function Row({ sandbox }: { sandbox: Sandbox }) {
@@ -50,13 +66,19 @@ function Row({ sandbox }: { sandbox: Sandbox }) {
     <li>
       <Icon name="trash" />
       <div className="grow">
-        <p className="truncate"><strong>{titleOf(sandbox)}</strong> <span className="muted">{sandbox.template}</span></p>
-        <p className="muted small truncate">{sandbox.reason ?? "it died"} · <RelativeTime at={sandbox.changed_at} /></p>
+        <p className="truncate">
+          <strong>{titleOf(sandbox)}</strong> <span className="muted">{sandbox.template}</span>
+        </p>
+        <p className="muted small truncate">
+          {sandbox.reason ?? "it died"} · <RelativeTime at={sandbox.changed_at} />
+        </p>
       </div>
       {left > 0 ? (
         <>
           <span className="faint small nowrap wide-only">{duration(left, 1)} left</span>
-          <Button small icon="undo" busy={busy} onClick={() => void bringBack()}>Bring back</Button>
+          <Button small icon="undo" busy={busy} onClick={() => void bringBack()}>
+            Bring back
+          </Button>
         </>
       ) : (
         <span className="faint small nowrap">nothing kept</span>

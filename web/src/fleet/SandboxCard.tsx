@@ -35,20 +35,40 @@ export const SandboxCard = memo(function SandboxCard({ entry, source, selected, 
       <div className="card-body">
         <div className="card-title">
           <CardLink sandbox={sandbox} title={title} />
-          <Badge tone={state.tone} dot moving={state.moving}>{state.label}</Badge>
+          <Badge tone={state.tone} dot moving={state.moving}>
+            {state.label}
+          </Badge>
         </div>
         <p className="card-line truncate">
           <span className="truncate">{source}</span>
-          {isNear && <><span aria-hidden="true">·</span><Age at={sandbox.created_at} /></>}
-          {sandbox.driver && <Badge tone="blue"><Icon name="hand" size={11} /> {sandbox.driver.who}</Badge>}
+          {isNear && (
+            <>
+              <span aria-hidden="true">·</span>
+              <Age at={sandbox.created_at} />
+            </>
+          )}
+          {sandbox.driver && (
+            <Badge tone="blue">
+              <Icon name="hand" size={11} /> {sandbox.driver.who}
+            </Badge>
+          )}
         </p>
         {isNear ? <Details entry={entry} /> : <div className="card-details" />}
       </div>
       <label className="pick">
-        <input type="checkbox" className="box" checked={selected} onChange={(event) => onSelect(sandbox.id, event.target.checked)} />
+        <input
+          type="checkbox"
+          className="box"
+          checked={selected}
+          onChange={(event) => onSelect(sandbox.id, event.target.checked)}
+        />
         <span className="visually-hidden">Select {title}</span>
       </label>
-      {isNear && <div className="card-menu"><Menu label={`Actions for ${title}`} small entries={entriesOf(sandbox, actions)} /></div>}
+      {isNear && (
+        <div className="card-menu">
+          <Menu label={`Actions for ${title}`} small entries={entriesOf(sandbox, actions)} />
+        </div>
+      )}
     </li>
   );
 });
@@ -75,7 +95,11 @@ function CardLink({ sandbox, title }: { sandbox: Sandbox; title: string }) {
     event.preventDefault();
     void router.navigate({ to: "/app/sandboxes/$id/$tab", params: { id: sandbox.id, tab } });
   };
-  return <a href={`/app/sandboxes/${sandbox.id}/${tab}`} className="name truncate" title={title} onClick={follow}>{title}</a>;
+  return (
+    <a href={`/app/sandboxes/${sandbox.id}/${tab}`} className="name truncate" title={title} onClick={follow}>
+      {title}
+    </a>
+  );
 }
 
 function entriesOf(sandbox: Sandbox, actions: Actions): MenuEntry[] {
@@ -83,15 +107,30 @@ function entriesOf(sandbox: Sandbox, actions: Actions): MenuEntry[] {
   return [
     isAsleep
       ? { label: "Wake", icon: "sun", onSelect: () => void actions.resume([sandbox]) }
-      : { label: "Put to sleep", icon: "moon", disabled: sandbox.state !== "running", onSelect: () => void actions.pause([sandbox]) },
+      : {
+          label: "Put to sleep",
+          icon: "moon",
+          disabled: sandbox.state !== "running",
+          onSelect: () => void actions.pause([sandbox]),
+        },
     "separator",
-    { label: "Kill…", icon: "trash", danger: true, disabled: sandbox.state === "killing", onSelect: () => actions.kill([sandbox]) },
+    {
+      label: "Kill…",
+      icon: "trash",
+      danger: true,
+      disabled: sandbox.state === "killing",
+      onSelect: () => actions.kill([sandbox]),
+    },
   ];
 }
 
 function Age({ at }: { at: string }) {
   const now = useNow(20);
-  return <time className="nowrap" dateTime={at} title={`Created ${moment(at)}`}>{duration((now - Date.parse(at)) / 1000, 1)} old</time>;
+  return (
+    <time className="nowrap" dateTime={at} title={`Created ${moment(at)}`}>
+      {duration((now - Date.parse(at)) / 1000, 1)} old
+    </time>
+  );
 }
 
 /** Asked anew when the live stream says that something of this sandbox changed, and when its time has come. */
@@ -105,17 +144,35 @@ function StatusLine({ sandbox, known }: { sandbox: Sandbox; known: Activity }) {
   });
   const soon = data.sleeps_at !== null && isAwake;
   const text = statusLine(sandbox, isAwake ? data : known, useNow(soon ? 1 : 20));
-  return <p className="card-line status truncate" title={text}>{text}</p>;
+  return (
+    <p className="card-line status truncate" title={text}>
+      {text}
+    </p>
+  );
 }
 
-function Figure({ label, values, top, text, tone }: { label: string; values: number[]; top: number; text: (value: number) => string; tone: string }) {
+function Figure({
+  label,
+  values,
+  top,
+  text,
+  tone,
+}: {
+  label: string;
+  values: number[];
+  top: number;
+  text: (value: number) => string;
+  tone: string;
+}) {
   const last = values.at(-1);
   const told = last === undefined ? "–" : text(last);
   return (
     <div className={`figure ${tone}`}>
       <span className="what">{label}</span>
       <span className="value number">{told}</span>
-      <div className="chart"><Sparkline values={values} top={top} label={`${label} lately, now ${told}`} /></div>
+      <div className="chart">
+        <Sparkline values={values} top={top} label={`${label} lately, now ${told}`} />
+      </div>
     </div>
   );
 }

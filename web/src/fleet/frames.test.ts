@@ -7,7 +7,9 @@ describe("parts of a stream of pictures", () => {
   // The second picture holds what looks like a boundary and an empty line: only the length counts.
   const pictures = ["first", "se\r\n\r\n--frame\r\ncond", ""];
   const wire = new TextEncoder().encode(
-    pictures.map((picture) => `--frame\r\nContent-Type: image/jpeg\r\nContent-Length: ${picture.length}\r\n\r\n${picture}\r\n`).join(""),
+    pictures
+      .map((picture) => `--frame\r\nContent-Type: image/jpeg\r\nContent-Length: ${picture.length}\r\n\r\n${picture}\r\n`)
+      .join(""),
   );
 
   it("are found wherever the bytes are cut", () => {
@@ -24,6 +26,8 @@ describe("parts of a stream of pictures", () => {
   });
 
   it("must say how long they are", () => {
-    expect(() => new PartsParser().push(new TextEncoder().encode("--frame\r\nContent-Type: image/jpeg\r\n\r\n"))).toThrow(/how long/);
+    expect(() => new PartsParser().push(new TextEncoder().encode("--frame\r\nContent-Type: image/jpeg\r\n\r\n"))).toThrow(
+      /how long/,
+    );
   });
 });

@@ -2,9 +2,20 @@ import { describe, expect, it } from "vitest";
 import type { FleetEntry, State } from "../api/types";
 import { count, readSearch, select } from "./search";
 
-const entry = (name: string | null, state: State, more: { template?: string; created?: string; cpu?: number[]; metadata?: Record<string, string> } = {}): FleetEntry =>
+const entry = (
+  name: string | null,
+  state: State,
+  more: { template?: string; created?: string; cpu?: number[]; metadata?: Record<string, string> } = {},
+): FleetEntry =>
   ({
-    sandbox: { id: `id-${name}`, name, state, template: more.template ?? "base", created_at: more.created ?? "2026-01-01", metadata: more.metadata ?? {} },
+    sandbox: {
+      id: `id-${name}`,
+      name,
+      state,
+      template: more.template ?? "base",
+      created_at: more.created ?? "2026-01-01",
+      metadata: more.metadata ?? {},
+    },
     cpu: more.cpu ?? [],
     memory: [],
   }) as unknown as FleetEntry;
@@ -43,7 +54,14 @@ describe("what is shown of the fleet", () => {
 
 describe("an address", () => {
   it("is read as far as it is understood", () => {
-    expect(readSearch({ q: "x", state: "asleep", sort: "cpu", create: true, from: "base", evil: 1 })).toEqual({ q: "x", state: "asleep", template: undefined, sort: "cpu", create: true, from: "base" });
+    expect(readSearch({ q: "x", state: "asleep", sort: "cpu", create: true, from: "base", evil: 1 })).toEqual({
+      q: "x",
+      state: "asleep",
+      template: undefined,
+      sort: "cpu",
+      create: true,
+      from: "base",
+    });
     expect(readSearch({ state: "all", sort: "activity", q: "", create: "no" })).toEqual({});
     expect(readSearch({ q: 42, state: "sideways" })).toEqual({ q: "42" });
   });

@@ -15,7 +15,8 @@ export interface FleetSearch {
   from?: string;
 }
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined);
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 const oneOf = <T extends string>(value: unknown, options: readonly T[]): T | undefined => options.find((each) => each === value);
 
 /** What of an address we understand; the rest is dropped. */
@@ -62,7 +63,12 @@ const ORDER: Record<Sort, (a: FleetEntry, b: FleetEntry) => number> = {
 export function select(entries: readonly FleetEntry[], search: FleetSearch): FleetEntry[] {
   const words = (search.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   return entries
-    .filter((entry) => (!search.state || groupOf(entry.sandbox.state) === search.state) && (!search.template || entry.sandbox.template === search.template) && mentions(entry, words))
+    .filter(
+      (entry) =>
+        (!search.state || groupOf(entry.sandbox.state) === search.state) &&
+        (!search.template || entry.sandbox.template === search.template) &&
+        mentions(entry, words),
+    )
     .sort(ORDER[search.sort ?? "activity"]);
 }
 

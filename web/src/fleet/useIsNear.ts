@@ -9,7 +9,10 @@ function watch(element: Element, margin: string, tell: Tell): () => void {
   let shared = observers.get(margin);
   if (!shared) {
     const told = new Map<Element, Tell>();
-    const observer = new IntersectionObserver((entries) => entries.forEach((entry) => told.get(entry.target)?.(entry.isIntersecting)), { rootMargin: margin });
+    const observer = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => told.get(entry.target)?.(entry.isIntersecting)),
+      { rootMargin: margin },
+    );
     shared = { observer, told };
     observers.set(margin, shared);
   }

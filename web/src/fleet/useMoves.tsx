@@ -12,7 +12,10 @@ import { titleOf } from "./words";
 const AT_ONCE = 8; // moves of one bulk action under way together: the machine is one
 
 /** Does it for each, a few at a time; the answers, and what went wrong. */
-export async function forEach<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<{ done: T[]; errors: unknown[] }> {
+export async function forEach<T>(
+  items: readonly T[],
+  act: (item: T) => Promise<unknown>,
+): Promise<{ done: T[]; errors: unknown[] }> {
   const left = [...items];
   const done: T[] = [];
   const errors: unknown[] = [];
@@ -43,7 +46,8 @@ export function names(sandboxes: readonly Sandbox[]): string {
 function tell(past: string, done: readonly Sandbox[], errors: readonly unknown[], undo?: () => void): void {
   if (done.length > 0) notify(`${past} ${who(done)}.`, undo && { action: { label: "Undo", run: undo } });
   const [first] = errors;
-  if (first !== undefined) notify(errors.length === 1 ? messageOf(first) : `${errors.length} failed. The first: ${messageOf(first)}`, { tone: "error" });
+  if (first !== undefined)
+    notify(errors.length === 1 ? messageOf(first) : `${errors.length} failed. The first: ${messageOf(first)}`, { tone: "error" });
 }
 
 export interface Actions {
@@ -67,7 +71,9 @@ export function useMoves(onKilled?: () => void): Moves {
 
   const actions = useMemo((): Actions => {
     const move = async (past: string, sandboxes: readonly Sandbox[], act: (sandbox: Sandbox) => Promise<Sandbox>) => {
-      const { done, errors } = await forEach(sandboxes, async (sandbox) => put(client, [{ type: "sandbox", sandbox: await act(sandbox) }]));
+      const { done, errors } = await forEach(sandboxes, async (sandbox) =>
+        put(client, [{ type: "sandbox", sandbox: await act(sandbox) }]),
+      );
       tell(past, done, errors);
     };
     return {
@@ -95,10 +101,14 @@ export function useMoves(onKilled?: () => void): Moves {
     dialog: doomed && (
       <Confirm title={`Kill ${who(doomed)}?`} verb="Kill" onConfirm={() => killAll(doomed)} onClose={() => setDoomed(null)}>
         <p>
-          {doomed.length > 1 ? <>{names(doomed)}: their</> : "Its"} running programs end at once and what they held in memory is lost
+          {doomed.length > 1 ? <>{names(doomed)}: their</> : "Its"} running programs end at once and what they held in memory is
+          lost
           {doomed.some((sandbox) => sandbox.state === "paused") && " (one that sleeps keeps its memory)"}.
         </p>
-        <p className="muted">{doomed.length > 1 ? "Their disks are" : "The disk is"} kept for 24 hours, unless this server is set otherwise: until then you can undo this. Snapshots you took stay for good.</p>
+        <p className="muted">
+          {doomed.length > 1 ? "Their disks are" : "The disk is"} kept for 24 hours, unless this server is set otherwise: until
+          then you can undo this. Snapshots you took stay for good.
+        </p>
       </Confirm>
     ),
   };

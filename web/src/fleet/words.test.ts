@@ -4,8 +4,13 @@ import { mainReason, statusLine } from "./words";
 
 const now = Date.parse("2026-01-01T12:00:00Z");
 const reason = (kind: string, detail = ""): Reason => ({ kind, detail, since: null, until: null });
-const activity = (reasons: Reason[], sleeps_at: string | null = null, then: Activity["then"] = sleeps_at ? "pause" : null): Activity => ({ awake: true, awake_because: reasons, sleeps_at, then });
-const sandbox = (state: Sandbox["state"], more: Partial<Sandbox> = {}): Sandbox => ({ state, changed_at: "2026-01-01T10:00:00Z", reason: null, ...more }) as Sandbox;
+const activity = (
+  reasons: Reason[],
+  sleeps_at: string | null = null,
+  then: Activity["then"] = sleeps_at ? "pause" : null,
+): Activity => ({ awake: true, awake_because: reasons, sleeps_at, then });
+const sandbox = (state: Sandbox["state"], more: Partial<Sandbox> = {}): Sandbox =>
+  ({ state, changed_at: "2026-01-01T10:00:00Z", reason: null, ...more }) as Sandbox;
 
 describe("why a sandbox is awake", () => {
   it("is what matters most", () => {
@@ -15,8 +20,12 @@ describe("why a sandbox is awake", () => {
 
   it("is said in one line, what comes next first", () => {
     const four = "2026-01-01T12:04:00Z";
-    expect(statusLine(sandbox("running"), activity([reason("cpu", "it used 34% of a core")], four), now)).toBe("Sleeps in 4 min · it uses 34% of a core");
-    expect(statusLine(sandbox("running"), activity([reason("deadline")], four, "kill"), now)).toBe("Ends in 4 min · its time is not up");
+    expect(statusLine(sandbox("running"), activity([reason("cpu", "it used 34% of a core")], four), now)).toBe(
+      "Sleeps in 4 min · it uses 34% of a core",
+    );
+    expect(statusLine(sandbox("running"), activity([reason("deadline")], four, "kill"), now)).toBe(
+      "Ends in 4 min · its time is not up",
+    );
     expect(statusLine(sandbox("running"), activity([reason("always")]), now)).toBe("Awake: no idle policy");
     expect(statusLine(sandbox("running"), activity([]), now)).toBe("Awake for 2 h");
     expect(statusLine(sandbox("running"), activity([reason("later-kind", "its own words")]), now)).toBe("Awake: its own words");

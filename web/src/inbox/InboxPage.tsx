@@ -7,7 +7,24 @@ import { messageOf } from "../api/errors";
 import { keys } from "../api/keys";
 import type { Question } from "../api/types";
 import { useOpenQuestions } from "../app/queries";
-import { Badge, Button, Dialog, EmptyState, ErrorState, Icon, Loading, Notice, Prose, notify, PageHead, RelativeTime, Segments, Skeleton, useNow, type Tone } from "../ui";
+import {
+  Badge,
+  Button,
+  Dialog,
+  EmptyState,
+  ErrorState,
+  Icon,
+  Loading,
+  Notice,
+  Prose,
+  notify,
+  PageHead,
+  RelativeTime,
+  Segments,
+  Skeleton,
+  useNow,
+  type Tone,
+} from "../ui";
 import { duration } from "../ui/format";
 import { initialChoice, needsText } from "./answering";
 
@@ -18,7 +35,24 @@ export default function InboxPage() {
     <div className="page inbox">
       <PageHead
         title="Inbox"
-        actions={<Segments label="Which" value={tab} options={[{ value: "open", label: <>Open <span className="faint number">{open.data?.length ?? ""}</span></> }, { value: "history", label: "History" }]} onChange={setTab} />}
+        actions={
+          <Segments
+            label="Which"
+            value={tab}
+            options={[
+              {
+                value: "open",
+                label: (
+                  <>
+                    Open <span className="faint number">{open.data?.length ?? ""}</span>
+                  </>
+                ),
+              },
+              { value: "history", label: "History" },
+            ]}
+            onChange={setTab}
+          />
+        }
       >
         What agents ask their people. An answer wakes the one that waits for it.
       </PageHead>
@@ -38,7 +72,15 @@ function Open({ questions }: { questions: ReturnType<typeof useOpenQuestions> })
       </EmptyState>
     );
   }
-  return <ul className="questions">{questions.data.map((question) => <li key={question.id}><QuestionCard question={question} /></li>)}</ul>;
+  return (
+    <ul className="questions">
+      {questions.data.map((question) => (
+        <li key={question.id}>
+          <QuestionCard question={question} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 export function QuestionCard({ question }: { question: Question }) {
@@ -55,7 +97,10 @@ export function QuestionCard({ question }: { question: Question }) {
     setBusy(true);
     setFailure(null);
     try {
-      await calls.answerQuestion(question.id, { ...(picked !== null && { choice: picked }), ...(text.trim() && { text: text.trim() }) });
+      await calls.answerQuestion(question.id, {
+        ...(picked !== null && { choice: picked }),
+        ...(text.trim() && { text: text.trim() }),
+      });
       notify(`Answered ${question.sandbox_name ?? question.sandbox}.`);
       await client.invalidateQueries({ queryKey: ["questions"] });
     } catch (error) {
@@ -66,10 +111,17 @@ export function QuestionCard({ question }: { question: Question }) {
   return (
     <article className="card question" aria-label={`Question of ${question.sandbox_name ?? question.sandbox}`}>
       <header>
-        <Badge tone={question.kind === "approval" ? "amber" : "blue"}>{question.kind === "approval" ? "Approval" : "Question"}</Badge>
-        <Link to="/app/sandboxes/$id" params={{ id: question.sandbox }} className="truncate">{question.sandbox_name ?? question.sandbox}</Link>
+        <Badge tone={question.kind === "approval" ? "amber" : "blue"}>
+          {question.kind === "approval" ? "Approval" : "Question"}
+        </Badge>
+        <Link to="/app/sandboxes/$id" params={{ id: question.sandbox }} className="truncate">
+          {question.sandbox_name ?? question.sandbox}
+        </Link>
         <span className="grow" />
-        <span className="faint small nowrap"><RelativeTime at={question.created_at} /><span className="wide-only"> · {duration(left, 1)} left</span></span>
+        <span className="faint small nowrap">
+          <RelativeTime at={question.created_at} />
+          <span className="wide-only"> · {duration(left, 1)} left</span>
+        </span>
       </header>
       <div className="body">
         <p className="question-text">{question.text}</p>
@@ -81,13 +133,36 @@ export function QuestionCard({ question }: { question: Question }) {
             void answer(isFree ? null : choice);
           }}
         >
-          <textarea className="textarea" rows={2} aria-label={isFree ? "Your answer" : "A note with your answer"} placeholder={isFree ? "Your answer" : "Add a note (optional)"} value={text} onChange={(event) => setText(event.target.value)} />
-          {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
+          <textarea
+            className="textarea"
+            rows={2}
+            aria-label={isFree ? "Your answer" : "A note with your answer"}
+            placeholder={isFree ? "Your answer" : "Add a note (optional)"}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {failure !== null && (
+            <Notice tone="error">
+              <Prose text={messageOf(failure)} />
+            </Notice>
+          )}
           <div className="row wrap">
             {question.choices.map((each, index) => (
-              <Button key={each} look={each === "deny" ? "plain" : index === 0 ? "primary" : "plain"} busy={busy && choice === each} disabled={busy} onClick={() => void answer(each)}>{each}</Button>
+              <Button
+                key={each}
+                look={each === "deny" ? "plain" : index === 0 ? "primary" : "plain"}
+                busy={busy && choice === each}
+                disabled={busy}
+                onClick={() => void answer(each)}
+              >
+                {each}
+              </Button>
             ))}
-            {isFree && <Button type="submit" look="primary" busy={busy} disabled={needsText(question, text)}>Send answer</Button>}
+            {isFree && (
+              <Button type="submit" look="primary" busy={busy} disabled={needsText(question, text)}>
+                Send answer
+              </Button>
+            )}
           </div>
         </form>
       </div>
@@ -104,9 +179,15 @@ function Screenshot({ id }: { id: string }) {
     <>
       <button type="button" className="shot" onClick={() => setLarge(true)} aria-label="Show the screenshot larger">
         <img src={data.screenshot} alt="The agent's screen when it asked" />
-        <span className="zoom"><Icon name="expand" /></span>
+        <span className="zoom">
+          <Icon name="expand" />
+        </span>
       </button>
-      {large && <Dialog title="Screenshot" wide onClose={() => setLarge(false)}><img className="shot-large" src={data.screenshot} alt="The agent's screen when it asked" /></Dialog>}
+      {large && (
+        <Dialog title="Screenshot" wide onClose={() => setLarge(false)}>
+          <img className="shot-large" src={data.screenshot} alt="The agent's screen when it asked" />
+        </Dialog>
+      )}
     </>
   );
 }
@@ -123,7 +204,12 @@ function History() {
   if (pages.isError) return <ErrorState error={pages.error} retry={() => void pages.refetch()} />;
   if (!pages.data) return <Loading />;
   const past = pages.data.pages.flatMap((page) => page.questions).filter((question) => question.state !== "open");
-  if (past.length === 0) return <EmptyState icon="clock" title="No questions yet"><p>Answered, expired and withdrawn questions stay here for 30 days.</p></EmptyState>;
+  if (past.length === 0)
+    return (
+      <EmptyState icon="clock" title="No questions yet">
+        <p>Answered, expired and withdrawn questions stay here for 30 days.</p>
+      </EmptyState>
+    );
   return (
     <div className="card">
       <ul className="past">
@@ -134,15 +220,29 @@ function History() {
               <p>{question.text}</p>
               {question.answer && (
                 <p className="muted small">
-                  {question.answer.choice && <strong>{question.answer.choice}</strong>} {question.answer.text} <span className="faint">— {question.answer.by}, <RelativeTime at={question.answer.at} /></span>
+                  {question.answer.choice && <strong>{question.answer.choice}</strong>} {question.answer.text}{" "}
+                  <span className="faint">
+                    — {question.answer.by}, <RelativeTime at={question.answer.at} />
+                  </span>
                 </p>
               )}
             </div>
-            <span className="faint small nowrap"><Link to="/app/sandboxes/$id" params={{ id: question.sandbox }}>{question.sandbox_name ?? question.sandbox}</Link> · <RelativeTime at={question.created_at} /></span>
+            <span className="faint small nowrap">
+              <Link to="/app/sandboxes/$id" params={{ id: question.sandbox }}>
+                {question.sandbox_name ?? question.sandbox}
+              </Link>{" "}
+              · <RelativeTime at={question.created_at} />
+            </span>
           </li>
         ))}
       </ul>
-      {pages.hasNextPage && <div className="body"><Button busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>Older</Button></div>}
+      {pages.hasNextPage && (
+        <div className="body">
+          <Button busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+            Older
+          </Button>
+        </div>
+      )}
     </div>
   );
 }

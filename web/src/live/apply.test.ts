@@ -4,7 +4,13 @@ import { applyToFleet, matches, parseMessage, prependEvents, staleAfter } from "
 
 const sandbox = (id: string, state: State = "running"): Sandbox =>
   ({ id, name: null, state, template: "base", created_at: "2026-01-01T00:00:00Z", metadata: {} }) as unknown as Sandbox;
-const event = (sequence: number, kind = "sandbox.woke", of: string | null = "a"): Event => ({ sequence, kind, at: "2026-01-01T00:00:00Z", sandbox: of, facts: {} });
+const event = (sequence: number, kind = "sandbox.woke", of: string | null = "a"): Event => ({
+  sequence,
+  kind,
+  at: "2026-01-01T00:00:00Z",
+  sandbox: of,
+  facts: {},
+});
 const fleet = (...ids: string[]): Fleet => ({
   sandboxes: ids.map((id) => ({
     sandbox: sandbox(id),
@@ -51,7 +57,10 @@ describe("the fleet after messages", () => {
 
   it("keeps the last thirty readings", () => {
     const beat = { type: "pulse" as const, figures: { a: [0.5, 200] as [number, number], gone: [1, 1] as [number, number] } };
-    const after = applyToFleet(fleet("a"), Array.from({ length: 40 }, () => beat));
+    const after = applyToFleet(
+      fleet("a"),
+      Array.from({ length: 40 }, () => beat),
+    );
     expect(after.sandboxes[0]?.cpu).toHaveLength(30);
     expect(after.sandboxes[0]?.memory.at(-1)).toBe(200);
     expect(ids(after)).toEqual(["a"]);
@@ -59,7 +68,12 @@ describe("the fleet after messages", () => {
 
   it("moves the cursor forward only, and is the same object when nothing changed", () => {
     const before = fleet("a");
-    expect(applyToFleet(before, [{ type: "event", event: event(9) }, { type: "event", event: event(8) }]).cursor).toBe(9);
+    expect(
+      applyToFleet(before, [
+        { type: "event", event: event(9) },
+        { type: "event", event: event(8) },
+      ]).cursor,
+    ).toBe(9);
     expect(applyToFleet(before, [{ type: "event", event: event(3) }])).toBe(before);
     expect(applyToFleet(before, [{ type: "pulse", figures: { other: [1, 1] } }])).toBe(before);
   });
@@ -67,7 +81,10 @@ describe("the fleet after messages", () => {
   it("leaves what it was given alone", () => {
     const before = fleet("a", "b");
     const copy = structuredClone(before);
-    applyToFleet(before, [{ type: "sandbox", sandbox: sandbox("a", "dead") }, { type: "pulse", figures: { b: [1, 1] } }]);
+    applyToFleet(before, [
+      { type: "sandbox", sandbox: sandbox("a", "dead") },
+      { type: "pulse", figures: { b: [1, 1] } },
+    ]);
     expect(before).toEqual(copy);
   });
 });

@@ -20,13 +20,15 @@ export function parseMessage(name: string, data: string): LiveMessage | null {
 }
 
 /** Answers and messages overtake each other: what is known stays if it is the newer. */
-export const newest = (known: Sandbox | undefined, told: Sandbox): Sandbox => (known && known.revision > told.revision ? known : told);
+export const newest = (known: Sandbox | undefined, told: Sandbox): Sandbox =>
+  known && known.revision > told.revision ? known : told;
 
 const isAsleep = (state: Sandbox["state"]): boolean => state === "paused" || state === "resuming";
 
 function entryFor(sandbox: Sandbox, before: FleetEntry | undefined, at: string): FleetEntry {
   const fresh = before ?? { sandbox, activity: UNKNOWN, cpu: [], memory: [], at };
-  if (isAsleep(sandbox.state)) return { ...fresh, sandbox, activity: { awake: false, awake_because: [], sleeps_at: null, then: null } };
+  if (isAsleep(sandbox.state))
+    return { ...fresh, sandbox, activity: { awake: false, awake_because: [], sleeps_at: null, then: null } };
   const woke = fresh.activity.awake ? fresh.activity : UNKNOWN;
   return { ...fresh, sandbox, activity: woke };
 }
@@ -82,7 +84,13 @@ export function staleAfter(event: Event): string[] {
   const [noun = ""] = event.kind.split(".");
   const stale = new Set<string>();
   if (noun === "question") stale.add("questions").add("question");
-  if (noun === "snapshot" || event.kind === "sandbox.snapshotted" || event.kind === "sandbox.paused" || event.kind === "sandbox.forked") stale.add("snapshots");
+  if (
+    noun === "snapshot" ||
+    event.kind === "sandbox.snapshotted" ||
+    event.kind === "sandbox.paused" ||
+    event.kind === "sandbox.forked"
+  )
+    stale.add("snapshots");
   if (event.kind === "sandbox.died" || event.kind === "sandbox.rolled_back") stale.add("snapshots").add("dead");
   if (event.kind === "sandbox.undeleted") stale.add("dead");
   if (noun === "template" || event.kind === "sandbox.created" || event.kind === "sandbox.died") stale.add("templates");

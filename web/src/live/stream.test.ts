@@ -6,7 +6,13 @@ import { keys } from "../api/keys";
 import type { Event, Fleet, Sandbox, State } from "../api/types";
 import { follow, onLive, put, type EventPages, type LiveStatus } from "./stream";
 
-const event = (sequence: number, kind = "sandbox.woke"): Event => ({ sequence, kind, at: "2026-01-01T00:00:00Z", sandbox: "a", facts: {} });
+const event = (sequence: number, kind = "sandbox.woke"): Event => ({
+  sequence,
+  kind,
+  at: "2026-01-01T00:00:00Z",
+  sandbox: "a",
+  facts: {},
+});
 const told = (each: Event) => `id: ${each.sequence}\nevent: ${each.kind}\ndata: ${JSON.stringify(each)}\n\n`;
 
 let server: Server;
@@ -40,10 +46,12 @@ afterEach(async () => {
   await new Promise((closed) => server.close(closed));
 });
 
-const streaming = (...parts: string[]) => (response: ServerResponse) => {
-  response.writeHead(200, { "Content-Type": "text/event-stream" });
-  response.end(parts.join(""));
-};
+const streaming =
+  (...parts: string[]) =>
+  (response: ServerResponse) => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.end(parts.join(""));
+  };
 
 async function followed(until: (statuses: LiveStatus[]) => boolean): Promise<LiveStatus[]> {
   const statuses: LiveStatus[] = [];
@@ -68,7 +76,10 @@ describe("the live stream", () => {
   it("puts what it hears where the pages look", async () => {
     client.setQueryData<Fleet>(keys.fleet, { sandboxes: [], open_questions: 0, cursor: 7 });
     client.setQueryData<EventPages>(keys.events({}), { pages: [{ events: [event(7)] }], pageParams: [undefined] });
-    client.setQueryData<EventPages>(keys.events({ kind: ["sandbox.died"] }), { pages: [{ events: [] }], pageParams: [undefined] });
+    client.setQueryData<EventPages>(keys.events({ kind: ["sandbox.died"] }), {
+      pages: [{ events: [] }],
+      pageParams: [undefined],
+    });
     const heard: string[] = [];
     const deaf = onLive((message) => heard.push(message.type));
     answers = [streaming('event: sandbox\ndata: {"id":"a","state":"running","created_at":"2026-01-01"}\n\n', told(event(8)))];

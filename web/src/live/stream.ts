@@ -25,7 +25,13 @@ export function onLive(listener: (message: LiveMessage) => void): () => void {
 }
 
 /** Follows from `after` on until the signal. Never throws; `tell` is told how it goes. */
-export async function follow(client: QueryClient, after: number, signal: AbortSignal, tell: (status: LiveStatus) => void, wait = pause): Promise<void> {
+export async function follow(
+  client: QueryClient,
+  after: number,
+  signal: AbortSignal,
+  tell: (status: LiveStatus) => void,
+  wait = pause,
+): Promise<void> {
   let cursor = after;
   let failures = 0;
   let waiting: LiveMessage[] = [];
@@ -48,7 +54,11 @@ export async function follow(client: QueryClient, after: number, signal: AbortSi
     };
     try {
       alive();
-      const response = await send("GET", "/v1/live", { query: { after: cursor }, signal: attempt.signal, headers: { Accept: "text/event-stream" } });
+      const response = await send("GET", "/v1/live", {
+        query: { after: cursor },
+        signal: attempt.signal,
+        headers: { Accept: "text/event-stream" },
+      });
       tell("live");
       // Records and figures that changed meanwhile are not told again: ask for what is on the page.
       if (failures > 0) void client.invalidateQueries();

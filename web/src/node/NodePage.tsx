@@ -18,8 +18,14 @@ export default function NodePage() {
         title="Node"
         actions={
           <div className="row">
-            {node.dataUpdatedAt > 0 && <span className="faint small">looked at <RelativeTime at={new Date(node.dataUpdatedAt).toISOString()} /></span>}
-            <Button busy={node.isFetching} onClick={() => void node.refetch()}>Look again</Button>
+            {node.dataUpdatedAt > 0 && (
+              <span className="faint small">
+                looked at <RelativeTime at={new Date(node.dataUpdatedAt).toISOString()} />
+              </span>
+            )}
+            <Button busy={node.isFetching} onClick={() => void node.refetch()}>
+              Look again
+            </Button>
           </div>
         }
       >
@@ -38,14 +44,20 @@ export default function NodePage() {
               <Pools node={node.data} />
               <Card title="Server" padded>
                 <dl className="facts">
-                  <dt>Up for</dt><dd>{duration(node.data.uptime_s)}</dd>
+                  <dt>Up for</dt>
+                  <dd>{duration(node.data.uptime_s)}</dd>
                   {version.data && (
                     <>
-                      <dt>Roost</dt><dd className="mono">{version.data.version}</dd>
-                      <dt>Engine</dt><dd className="mono">{version.data.engine}</dd>
-                      <dt>Agent</dt><dd className="mono">{version.data.agent}</dd>
-                      <dt>Home</dt><dd className="mono">{version.data.home}</dd>
-                      <dt>Process</dt><dd className="mono">{version.data.pid}</dd>
+                      <dt>Roost</dt>
+                      <dd className="mono">{version.data.version}</dd>
+                      <dt>Engine</dt>
+                      <dd className="mono">{version.data.engine}</dd>
+                      <dt>Agent</dt>
+                      <dd className="mono">{version.data.agent}</dd>
+                      <dt>Home</dt>
+                      <dd className="mono">{version.data.home}</dd>
+                      <dt>Process</dt>
+                      <dd className="mono">{version.data.pid}</dd>
                     </>
                   )}
                 </dl>
@@ -66,9 +78,24 @@ function Gauges({ node }: { node: NodeReport }) {
   const diskUsed = node.disk_total_bytes - node.disk_free_bytes;
   return (
     <div className="gauges">
-      <Gauge title="Load" value={one.toFixed(2)} share={one / node.cpus} detail={`${five.toFixed(2)} and ${fifteen.toFixed(2)} in 5 and 15 min, ${plural(node.cpus, "core")}`} />
-      <Gauge title="Memory" value={bytes(memoryUsed)} share={memoryUsed / node.memory_total_bytes} detail={`of ${bytes(node.memory_total_bytes)}, ${bytes(node.memory_free_bytes)} free`} />
-      <Gauge title="Disk" value={bytes(diskUsed)} share={diskUsed / node.disk_total_bytes} detail={`of ${bytes(node.disk_total_bytes)}, ${bytes(node.disk_free_bytes)} free`} />
+      <Gauge
+        title="Load"
+        value={one.toFixed(2)}
+        share={one / node.cpus}
+        detail={`${five.toFixed(2)} and ${fifteen.toFixed(2)} in 5 and 15 min, ${plural(node.cpus, "core")}`}
+      />
+      <Gauge
+        title="Memory"
+        value={bytes(memoryUsed)}
+        share={memoryUsed / node.memory_total_bytes}
+        detail={`of ${bytes(node.memory_total_bytes)}, ${bytes(node.memory_free_bytes)} free`}
+      />
+      <Gauge
+        title="Disk"
+        value={bytes(diskUsed)}
+        share={diskUsed / node.disk_total_bytes}
+        detail={`of ${bytes(node.disk_total_bytes)}, ${bytes(node.disk_free_bytes)} free`}
+      />
       <Gauge title="Awake" value={String(awake)} detail={`${plural(node.snapshots, "snapshot")} on the volume`} />
     </div>
   );
@@ -88,17 +115,30 @@ function Gauge({ title, value, share, detail }: { title: string; value: string; 
 function Health({ checks }: { checks: NodeReport["checks"] }) {
   const bad = checks.filter((check) => !check.ok).length;
   return (
-    <Card title="Health" actions={<Badge tone={bad === 0 ? "green" : "red"} dot>{bad === 0 ? "All well" : plural(bad, "problem")}</Badge>}>
+    <Card
+      title="Health"
+      actions={
+        <Badge tone={bad === 0 ? "green" : "red"} dot>
+          {bad === 0 ? "All well" : plural(bad, "problem")}
+        </Badge>
+      }
+    >
       <ul className="checks">
-        {[...checks].sort((a, b) => Number(a.ok) - Number(b.ok)).map((check) => (
-          <li key={check.name} className={check.ok ? "ok" : "bad"}>
-            <Icon name={check.ok ? "check" : "warning"} />
-            <div className="grow">
-              <p><strong>{check.name}</strong> <span className="visually-hidden">{check.ok ? "is well" : "is not well"}</span></p>
-              <p className="muted small"><Prose text={check.detail} /></p>
-            </div>
-          </li>
-        ))}
+        {[...checks]
+          .sort((a, b) => Number(a.ok) - Number(b.ok))
+          .map((check) => (
+            <li key={check.name} className={check.ok ? "ok" : "bad"}>
+              <Icon name={check.ok ? "check" : "warning"} />
+              <div className="grow">
+                <p>
+                  <strong>{check.name}</strong> <span className="visually-hidden">{check.ok ? "is well" : "is not well"}</span>
+                </p>
+                <p className="muted small">
+                  <Prose text={check.detail} />
+                </p>
+              </div>
+            </li>
+          ))}
       </ul>
     </Card>
   );
@@ -109,10 +149,22 @@ function Pools({ node }: { node: NodeReport }) {
   return (
     <Card title="Pools" padded>
       <dl className="facts">
-        {warm.map(([template, count]) => <div key={template} className="pair"><dt>Warm {template}</dt><dd>{plural(count, "clone")} ready</dd></div>)}
-        {warm.length === 0 && <><dt>Warm clones</dt><dd>none</dd></>}
+        {warm.map(([template, count]) => (
+          <div key={template} className="pair">
+            <dt>Warm {template}</dt>
+            <dd>{plural(count, "clone")} ready</dd>
+          </div>
+        ))}
+        {warm.length === 0 && (
+          <>
+            <dt>Warm clones</dt>
+            <dd>none</dd>
+          </>
+        )}
         <dt>Network slots</dt>
-        <dd>{node.slots.held} in use, {node.slots.spare} ready, {node.slots.most} at most</dd>
+        <dd>
+          {node.slots.held} in use, {node.slots.spare} ready, {node.slots.most} at most
+        </dd>
       </dl>
     </Card>
   );

@@ -19,7 +19,10 @@ export function Asleep({ sandbox, verb = "Wake it", onWake, onFailed, children }
   const waking = useIsWaking(sandbox);
   if (waking || !isAsleep(sandbox)) {
     return (
-      <EmptyState icon="sun" title={sandbox.state === "pausing" ? "Falling asleep…" : sandbox.state === "killing" ? "Ending…" : "Waking…"}>
+      <EmptyState
+        icon="sun"
+        title={sandbox.state === "pausing" ? "Falling asleep…" : sandbox.state === "killing" ? "Ending…" : "Waking…"}
+      >
         <p role="status">This takes a moment.</p>
       </EmptyState>
     );
@@ -28,7 +31,11 @@ export function Asleep({ sandbox, verb = "Wake it", onWake, onFailed, children }
     <EmptyState
       icon="moon"
       title="Asleep"
-      action={<Button look="primary" icon="sun" onClick={() => (wake(), onWake?.())}>{verb}</Button>}
+      action={
+        <Button look="primary" icon="sun" onClick={() => (wake(), onWake?.())}>
+          {verb}
+        </Button>
+      }
     >
       {children && <p>{children}</p>}
     </EmptyState>

@@ -30,32 +30,64 @@ export function Header({ sandbox }: { sandbox: Sandbox }) {
   ];
   return (
     <header className="sandbox-head">
-      <Link to="/" className="sandbox-back" aria-label="Back to the fleet" title="Back to the fleet"><Icon name="back" /></Link>
+      <Link to="/" className="sandbox-back" aria-label="Back to the fleet" title="Back to the fleet">
+        <Icon name="back" />
+      </Link>
       <div className="sandbox-titles">
         <div className="row wrap">
           <h1 className="truncate">{titleOf(sandbox)}</h1>
-          <Badge tone={state.tone} dot moving={state.moving}>{state.label}</Badge>
-          {sandbox.driver && <Badge tone="amber"><Icon name="hand" size={12} /> {sandbox.driver.who} drives</Badge>}
+          <Badge tone={state.tone} dot moving={state.moving}>
+            {state.label}
+          </Badge>
+          {sandbox.driver && (
+            <Badge tone="amber">
+              <Icon name="hand" size={12} /> {sandbox.driver.who} drives
+            </Badge>
+          )}
         </div>
         <p className="small muted sandbox-about">
-          {sandbox.name && <><code className="mono">{sandbox.id}</code> · </>}
-          <span>{sourceOf(sandbox.template)}</span> · <span>made <RelativeTime at={sandbox.created_at} /></span>
+          {sandbox.name && (
+            <>
+              <code className="mono">{sandbox.id}</code> ·{" "}
+            </>
+          )}
+          <span>{sourceOf(sandbox.template)}</span> ·{" "}
+          <span>
+            made <RelativeTime at={sandbox.created_at} />
+          </span>
           {!isOver(sandbox) && <Why sandbox={sandbox} />}
         </p>
       </div>
       {!isOver(sandbox) && (
         <div className="sandbox-actions">
           {isAsleep(sandbox) || sandbox.state === "resuming" ? (
-            <Button look="primary" icon="sun" busy={waking.isPending || sandbox.state === "resuming"} onClick={waking.wake}>Wake</Button>
+            <Button look="primary" icon="sun" busy={waking.isPending || sandbox.state === "resuming"} onClick={waking.wake}>
+              Wake
+            </Button>
           ) : (
-            <Button icon="moon" busy={pause.isPending || sandbox.state === "pausing"} disabled={!isAwake(sandbox)} onClick={() => pause.mutate()}>Pause</Button>
+            <Button
+              icon="moon"
+              busy={pause.isPending || sandbox.state === "pausing"}
+              disabled={!isAwake(sandbox)}
+              onClick={() => pause.mutate()}
+            >
+              Pause
+            </Button>
           )}
           <span className="sandbox-actions-wide">
-            <Button icon="camera" disabled={!isAwake(sandbox)} onClick={() => setAsking("snapshot")}>Snapshot</Button>
-            <Button icon="fork" onClick={() => setAsking("fork")}>Fork</Button>
-            <Button icon="trash" onClick={() => setAsking("kill")}>Kill</Button>
+            <Button icon="camera" disabled={!isAwake(sandbox)} onClick={() => setAsking("snapshot")}>
+              Snapshot
+            </Button>
+            <Button icon="fork" onClick={() => setAsking("fork")}>
+              Fork
+            </Button>
+            <Button icon="trash" onClick={() => setAsking("kill")}>
+              Kill
+            </Button>
           </span>
-          <span className="sandbox-actions-narrow"><Menu label="More actions" entries={more} /></span>
+          <span className="sandbox-actions-narrow">
+            <Menu label="More actions" entries={more} />
+          </span>
         </div>
       )}
       {asking === "snapshot" && <SnapshotDialog sandbox={sandbox} onClose={done} />}
@@ -68,7 +100,12 @@ export function Header({ sandbox }: { sandbox: Sandbox }) {
 function Why({ sandbox }: { sandbox: Sandbox }) {
   const activity = useActivity(sandbox);
   const now = useNow(1);
-  return activity.data ? <> · <span className="number">{statusLine(sandbox, activity.data, now)}</span></> : null;
+  return activity.data ? (
+    <>
+      {" "}
+      · <span className="number">{statusLine(sandbox, activity.data, now)}</span>
+    </>
+  ) : null;
 }
 
 export function useActivity(sandbox: Sandbox) {

@@ -20,10 +20,20 @@ export function Over({ sandbox }: { sandbox: Sandbox }) {
     <Notice tone="warning">
       <div className="row wrap between">
         <p>
-          {sandbox.state === "killing" ? "It is being ended." : `It ended${sandbox.reason ? `: ${sandbox.reason.replace(/\.$/, "")}` : ""}.`}{" "}
-          {sandbox.undelete_until && <>What it held is kept and goes away <RelativeTime at={sandbox.undelete_until} />.</>}
+          {sandbox.state === "killing"
+            ? "It is being ended."
+            : `It ended${sandbox.reason ? `: ${sandbox.reason.replace(/\.$/, "")}` : ""}.`}{" "}
+          {sandbox.undelete_until && (
+            <>
+              What it held is kept and goes away <RelativeTime at={sandbox.undelete_until} />.
+            </>
+          )}
         </p>
-        {sandbox.undelete_until && <Button icon="undo" busy={bringBack.isPending} onClick={() => bringBack.mutate()}>Bring it back</Button>}
+        {sandbox.undelete_until && (
+          <Button icon="undo" busy={bringBack.isPending} onClick={() => bringBack.mutate()}>
+            Bring it back
+          </Button>
+        )}
       </div>
     </Notice>
   );

@@ -39,19 +39,25 @@ export default function SandboxPage({ id, tab: asked }: { id: string; tab: strin
       document.title = before;
     };
   }, [title]);
-  if (found.isPending) return <div className="page"><Loading label="Loading the sandbox" /></div>;
-  if (found.isError) return <div className="page"><ErrorState error={found.error} title="This sandbox cannot be shown" retry={() => void found.refetch()} /></div>;
+  if (found.isPending)
+    return (
+      <div className="page">
+        <Loading label="Loading the sandbox" />
+      </div>
+    );
+  if (found.isError)
+    return (
+      <div className="page">
+        <ErrorState error={found.error} title="This sandbox cannot be shown" retry={() => void found.refetch()} />
+      </div>
+    );
   const sandbox = found.data;
   const tab = isOver(sandbox) ? "timeline" : tabOf(asked, sandbox);
   const { component: Shown, label } = SHOWN[tab];
   return (
     <div className={`page sandbox-page on-${tab}`}>
       <Header sandbox={sandbox} />
-      {isOver(sandbox) ? (
-        <Over sandbox={sandbox} />
-      ) : (
-        <Tabs sandbox={sandbox} tab={tab} />
-      )}
+      {isOver(sandbox) ? <Over sandbox={sandbox} /> : <Tabs sandbox={sandbox} tab={tab} />}
       <section aria-label={label} className="sandbox-tab">
         <Suspense fallback={<Loading label={`Loading ${label}`} />}>
           <Shown key={sandbox.id} sandbox={sandbox} />
@@ -70,7 +76,12 @@ function Tabs({ sandbox, tab }: { sandbox: Sandbox; tab: Tab }) {
   return (
     <nav ref={list} className="tabs sandbox-tabs" aria-label={`Parts of ${titleOf(sandbox)}`}>
       {TABS.map((each) => (
-        <Link key={each} to="/app/sandboxes/$id/$tab" params={{ id: sandbox.id, tab: each }} aria-current={each === tab ? "page" : undefined}>
+        <Link
+          key={each}
+          to="/app/sandboxes/$id/$tab"
+          params={{ id: sandbox.id, tab: each }}
+          aria-current={each === tab ? "page" : undefined}
+        >
           <Icon name={SHOWN[each].icon} /> {SHOWN[each].label}
         </Link>
       ))}

@@ -37,16 +37,31 @@ export default function SharePage() {
   const token = tokenOf(useSyncExternalStore(subscribe, () => window.location.hash));
   return (
     <div className="share-page">
-      <header className="share-top"><Brand /></header>
+      <header className="share-top">
+        <Brand />
+      </header>
       <main className="page" id="content">
-        {token ? <Shared key={token} token={token} /> : <Unopened><EmptyState icon="link" title="This link is not whole"><p>Ask whoever sent it for the link again, and copy all of it.</p></EmptyState></Unopened>}
+        {token ? (
+          <Shared key={token} token={token} />
+        ) : (
+          <Unopened>
+            <EmptyState icon="link" title="This link is not whole">
+              <p>Ask whoever sent it for the link again, and copy all of it.</p>
+            </EmptyState>
+          </Unopened>
+        )}
       </main>
     </div>
   );
 }
 
 /** While there is no sandbox to name the page after. */
-const Unopened = ({ children }: { children: ReactNode }) => <><h1 className="visually-hidden">A shared screen</h1>{children}</>;
+const Unopened = ({ children }: { children: ReactNode }) => (
+  <>
+    <h1 className="visually-hidden">A shared screen</h1>
+    {children}
+  </>
+);
 
 function Shared({ token }: { token: string }) {
   const client = useQueryClient();
@@ -61,10 +76,23 @@ function Shared({ token }: { token: string }) {
     return () => left.abort();
   }, [client, token]);
   const [wanted, setWanted] = useState(false);
-  if (found.isPending) return <Unopened><Loading label="Opening the link" /></Unopened>;
+  if (found.isPending)
+    return (
+      <Unopened>
+        <Loading label="Opening the link" />
+      </Unopened>
+    );
   if (found.isError) {
     const isOver = found.error instanceof ApiError && found.error.status < 500;
-    return <Unopened><ErrorState error={found.error} title={isOver ? "This link opens nothing any more" : "The screen cannot be opened"} retry={isOver ? undefined : () => void found.refetch()} /></Unopened>;
+    return (
+      <Unopened>
+        <ErrorState
+          error={found.error}
+          title={isOver ? "This link opens nothing any more" : "The screen cannot be opened"}
+          retry={isOver ? undefined : () => void found.refetch()}
+        />
+      </Unopened>
+    );
   }
   const seat = found.data;
   const setDriver = (driver: Driver | null, drives: boolean): void => {
@@ -77,7 +105,10 @@ function Shared({ token }: { token: string }) {
       <div className="page-head">
         <div className="titles">
           <h1>{name}</h1>
-          <p className="small">{seat.label ? `For ${seat.label}. ` : ""}You may {seat.mode === "control" ? "watch and drive" : "watch"}; the link ends <RelativeTime at={seat.expires_at} />.</p>
+          <p className="small">
+            {seat.label ? `For ${seat.label}. ` : ""}You may {seat.mode === "control" ? "watch and drive" : "watch"}; the link
+            ends <RelativeTime at={seat.expires_at} />.
+          </p>
         </div>
       </div>
       {isAwake(seat) || wanted ? (
@@ -86,7 +117,15 @@ function Shared({ token }: { token: string }) {
         </Suspense>
       ) : (
         // Opening the screen is what wakes it.
-        <EmptyState icon="moon" title="Asleep" action={<Button look="primary" icon="sun" onClick={() => setWanted(true)}>Wake and watch</Button>}>
+        <EmptyState
+          icon="moon"
+          title="Asleep"
+          action={
+            <Button look="primary" icon="sun" onClick={() => setWanted(true)}>
+              Wake and watch
+            </Button>
+          }
+        >
           <p>Its windows, tabs and half-typed text are as they were left.</p>
         </EmptyState>
       )}

@@ -34,17 +34,33 @@ export function SnapshotDialog({ sandbox, onClose }: Asked) {
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" icon="camera" busy={make.isPending}>Make snapshot</Button>
+          <Button type="submit" look="primary" icon="camera" busy={make.isPending}>
+            Make snapshot
+          </Button>
         </>
       }
     >
-      <p className="muted">Keeps this moment: you can roll back to it, or make new sandboxes of it. The sandbox stands still for less than a second or so, then goes on.</p>
+      <p className="muted">
+        Keeps this moment: you can roll back to it, or make new sandboxes of it. The sandbox stands still for less than a second
+        or so, then goes on.
+      </p>
       <Field label="Name" hint="Optional. A name finds it again more easily than its id.">
-        {(ids) => <input {...ids} className="input" value={name} maxLength={63} autoComplete="off" onChange={(event) => setName(event.target.value)} />}
+        {(ids) => (
+          <input
+            {...ids}
+            className="input"
+            value={name}
+            maxLength={63}
+            autoComplete="off"
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
       </Field>
       <label className="check">
         <input type="checkbox" checked={memory} onChange={(event) => setMemory(event.target.checked)} />
-        <span>With memory <span className="muted">(running programs and open windows; without, only files)</span></span>
+        <span>
+          With memory <span className="muted">(running programs and open windows; without, only files)</span>
+        </span>
       </label>
       {make.error && <Notice tone="error">{messageOf(make.error)}</Notice>}
     </Dialog>
@@ -65,8 +81,13 @@ export function ForkDialog({ sandbox, onClose }: Asked) {
       if (answer.errors.length > 0) return setPartly(answer);
       onClose();
       if (answer.sandboxes.length === 1 && first) {
-        notify(`Forked into ${titleOf(first)}.`, { action: { label: "Open", run: () => void navigate({ to: "/app/sandboxes/$id", params: { id: first.id } }) } });
-      } else notify(`Forked into ${format.plural(answer.sandboxes.length, "sandbox", "sandboxes")}.`, { action: { label: "Fleet", run: () => void navigate({ to: "/" }) } });
+        notify(`Forked into ${titleOf(first)}.`, {
+          action: { label: "Open", run: () => void navigate({ to: "/app/sandboxes/$id", params: { id: first.id } }) },
+        });
+      } else
+        notify(`Forked into ${format.plural(answer.sandboxes.length, "sandbox", "sandboxes")}.`, {
+          action: { label: "Fleet", run: () => void navigate({ to: "/" }) },
+        });
     },
   });
   return (
@@ -80,7 +101,9 @@ export function ForkDialog({ sandbox, onClose }: Asked) {
         ) : (
           <>
             <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" icon="fork" busy={fork.isPending} disabled={problem !== null}>Fork</Button>
+            <Button type="submit" look="primary" icon="fork" busy={fork.isPending} disabled={problem !== null}>
+              Fork
+            </Button>
           </>
         )
       }
@@ -92,17 +115,48 @@ export function ForkDialog({ sandbox, onClose }: Asked) {
       </p>
       <div className="row fork-fields">
         <Field label="How many" problem={problem}>
-          {(ids) => <input {...ids} className="input number" inputMode="numeric" value={count} onChange={(event) => setCount(event.target.value)} />}
+          {(ids) => (
+            <input
+              {...ids}
+              className="input number"
+              inputMode="numeric"
+              value={count}
+              onChange={(event) => setCount(event.target.value)}
+            />
+          )}
         </Field>
-        <Field label={whole > 1 ? "Names begin with" : "Name"} hint={whole > 1 && name ? `${name}-1 to ${name}-${whole}` : "Optional."}>
-          {(ids) => <input {...ids} className="input" value={name} maxLength={60} autoComplete="off" onChange={(event) => setName(event.target.value)} />}
+        <Field
+          label={whole > 1 ? "Names begin with" : "Name"}
+          hint={whole > 1 && name ? `${name}-1 to ${name}-${whole}` : "Optional."}
+        >
+          {(ids) => (
+            <input
+              {...ids}
+              className="input"
+              value={name}
+              maxLength={60}
+              autoComplete="off"
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
         </Field>
       </div>
       {fork.error && <Notice tone="error">{messageOf(fork.error)}</Notice>}
       {partly && (
         <Notice tone="warning">
-          <p>{format.plural(partly.sandboxes.length, "sandbox was", "sandboxes were")} made; {partly.errors.length} could not be: {partly.errors[0]?.message}</p>
-          <ul>{partly.sandboxes.map((child) => <li key={child.id}><Link to="/app/sandboxes/$id" params={{ id: child.id }}>{titleOf(child)}</Link></li>)}</ul>
+          <p>
+            {format.plural(partly.sandboxes.length, "sandbox was", "sandboxes were")} made; {partly.errors.length} could not be:{" "}
+            {partly.errors[0]?.message}
+          </p>
+          <ul>
+            {partly.sandboxes.map((child) => (
+              <li key={child.id}>
+                <Link to="/app/sandboxes/$id" params={{ id: child.id }}>
+                  {titleOf(child)}
+                </Link>
+              </li>
+            ))}
+          </ul>
         </Notice>
       )}
     </Dialog>
@@ -130,11 +184,20 @@ export function KillDialog({ sandbox, onClose }: Asked) {
   return (
     <Confirm title={`Kill ${titleOf(sandbox)}?`} verb="Kill" onConfirm={kill} onClose={onClose}>
       {isAsleep(sandbox) ? (
-        <p>It ends while it sleeps. <strong>Its files and its memory are kept for a while</strong> (24 hours, unless the server is set otherwise): until then you can bring it back as it is.</p>
+        <p>
+          It ends while it sleeps. <strong>Its files and its memory are kept for a while</strong> (24 hours, unless the server is
+          set otherwise): until then you can bring it back as it is.
+        </p>
       ) : (
         <>
-          <p>Everything that runs in it ends at once, and <strong>what is in memory is lost</strong>: unsaved text, open windows, running programs, connections.</p>
-          <p>Its files are kept for a while (24 hours, unless the server is set otherwise): until then you can bring it back, with a fresh boot. To keep the memory too, pause it first.</p>
+          <p>
+            Everything that runs in it ends at once, and <strong>what is in memory is lost</strong>: unsaved text, open windows,
+            running programs, connections.
+          </p>
+          <p>
+            Its files are kept for a while (24 hours, unless the server is set otherwise): until then you can bring it back, with
+            a fresh boot. To keep the memory too, pause it first.
+          </p>
         </>
       )}
       <p className="muted">Its own snapshots stay until you delete them.</p>

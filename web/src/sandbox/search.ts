@@ -8,4 +8,7 @@ export interface TabSearch {
 
 const absolute = (value: unknown): string | undefined => (typeof value === "string" && value.startsWith("/") ? value : undefined);
 
-export const readTabSearch = (raw: Record<string, unknown>): TabSearch => ({ path: absolute(raw.path), file: absolute(raw.file) });
+export const readTabSearch = (raw: Record<string, unknown>): TabSearch => ({
+  path: absolute(raw.path),
+  file: absolute(raw.file),
+});

@@ -10,7 +10,8 @@ export function useFresh(sandbox: string, queryKey: readonly unknown[]): void {
   useEffect(
     () =>
       onLive((message) => {
-        const concerns = message.type === "pulse" ? sandbox in message.figures : message.type === "sandbox" && message.sandbox.id === sandbox;
+        const concerns =
+          message.type === "pulse" ? sandbox in message.figures : message.type === "sandbox" && message.sandbox.id === sandbox;
         if (concerns && !document.hidden) void client.invalidateQueries({ queryKey: JSON.parse(name) as unknown[] });
       }),
     [client, sandbox, name],

@@ -14,7 +14,10 @@ export function useWake({ id }: Pick<Sandbox, "id">, onFailed?: () => void) {
     mutationFn: (answer: Promise<Resumed>) => answer,
     onSuccess: (woken) => {
       client.setQueryData(keys.sandbox(id), (known: Sandbox | undefined) => known && { ...known, ...woken });
-      if (woken.cold) notify(`It booted from its disk; ${woken.lost.length > 0 ? format.plural(woken.lost.length, "program") : "what"} that ran in memory is gone.`);
+      if (woken.cold)
+        notify(
+          `It booted from its disk; ${woken.lost.length > 0 ? format.plural(woken.lost.length, "program") : "what"} that ran in memory is gone.`,
+        );
     },
     onError: (error) => {
       notifyError(error);

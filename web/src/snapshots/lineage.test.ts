@@ -7,7 +7,14 @@ const snapshot = (id: string, parent: string | null, created: number, memory_byt
 const drawn = (rows: ReturnType<typeof lineage>) => rows.map((row) => `${"  ".repeat(row.depth)}${row.snapshot.id}`);
 
 describe("the tree of snapshots", () => {
-  const all = [snapshot("leaf", "mid", 9), snapshot("old", null, 1), snapshot("root", null, 2), snapshot("mid", "root", 3), snapshot("early", "root", 2), snapshot("new", null, 5)];
+  const all = [
+    snapshot("leaf", "mid", 9),
+    snapshot("old", null, 1),
+    snapshot("root", null, 2),
+    snapshot("mid", "root", 3),
+    snapshot("early", "root", 2),
+    snapshot("new", null, 5),
+  ];
 
   it("hangs each below the one it came from, the tree with the newest first, siblings oldest first", () => {
     expect(drawn(lineage(all))).toEqual(["root", "  early", "  mid", "    leaf", "new", "old"]);

@@ -45,11 +45,16 @@ export function narrow(rows: readonly Branch[], wanted: (snapshot: Snapshot) => 
   const kept = new Set<string>();
   for (const row of rows) {
     if (!wanted(row.snapshot)) continue;
-    for (let at: Branch | undefined = row; at && !kept.has(at.snapshot.id); at = at.snapshot.parent === null ? undefined : byId.get(at.snapshot.parent)) {
+    for (
+      let at: Branch | undefined = row;
+      at && !kept.has(at.snapshot.id);
+      at = at.snapshot.parent === null ? undefined : byId.get(at.snapshot.parent)
+    ) {
       kept.add(at.snapshot.id);
     }
   }
   return rows.filter((row) => kept.has(row.snapshot.id));
 }
 
-export const totalBytes = (snapshots: readonly Snapshot[]): number => snapshots.reduce((sum, snapshot) => sum + snapshot.memory_bytes, 0);
+export const totalBytes = (snapshots: readonly Snapshot[]): number =>
+  snapshots.reduce((sum, snapshot) => sum + snapshot.memory_bytes, 0);

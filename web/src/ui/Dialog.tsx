@@ -54,7 +54,13 @@ export function Dialog({ title, onClose, children, actions, wide, onSubmit }: Di
       }}
       onClick={(event) => event.target === element.current && onClose()}
     >
-      {onSubmit ? <form onSubmit={submit} noValidate>{inside}</form> : inside}
+      {onSubmit ? (
+        <form onSubmit={submit} noValidate>
+          {inside}
+        </form>
+      ) : (
+        inside
+      )}
     </dialog>
   );
 }
@@ -103,12 +109,18 @@ export function Confirm({ title, children, verb, tone = "danger", disabled, onCo
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={tone} busy={busy} disabled={disabled}>{verb}</Button>
+          <Button type="submit" look={tone} busy={busy} disabled={disabled}>
+            {verb}
+          </Button>
         </>
       }
     >
       {children}
-      {failure !== null && <Notice tone="error"><Prose text={messageOf(failure)} /></Notice>}
+      {failure !== null && (
+        <Notice tone="error">
+          <Prose text={messageOf(failure)} />
+        </Notice>
+      )}
     </Dialog>
   );
 }

@@ -43,7 +43,12 @@ export function KeyAgain({ value, onChange, what }: { value: string; onChange: (
       label="Your API key, again"
       value={value}
       onChange={onChange}
-      hint={<>{what} outlives this session, so being signed in is not enough. <code>roost env</code> prints the key on the server&rsquo;s machine.</>}
+      hint={
+        <>
+          {what} outlives this session, so being signed in is not enough. <code>roost env</code> prints the key on the
+          server&rsquo;s machine.
+        </>
+      }
     />
   );
 }

@@ -3,8 +3,7 @@ import { Button, IconButton } from "./controls";
 import { Icon, type IconName } from "./icons";
 
 export type MenuEntry =
-  | { label: string; icon?: IconName; danger?: boolean; disabled?: boolean; onSelect: () => void }
-  | "separator";
+  { label: string; icon?: IconName; danger?: boolean; disabled?: boolean; onSelect: () => void } | "separator";
 
 interface MenuProps {
   label: string;
@@ -56,11 +55,24 @@ export function Menu({ label, entries, children, icon = "more", small }: MenuPro
   return (
     <span ref={anchor}>
       {children ? (
-        <Button small={small} {...button}>{children}<Icon name="down" size={12} /></Button>
+        <Button small={small} {...button}>
+          {children}
+          <Icon name="down" size={12} />
+        </Button>
       ) : (
         <IconButton icon={icon} label={label} small={small} {...button} />
       )}
-      <div ref={list} id={id} className="menu" role="menu" tabIndex={-1} aria-label={label} popover="auto" onKeyDown={move} onToggle={(event) => setOpen(event.newState === "open")}>
+      <div
+        ref={list}
+        id={id}
+        className="menu"
+        role="menu"
+        tabIndex={-1}
+        aria-label={label}
+        popover="auto"
+        onKeyDown={move}
+        onToggle={(event) => setOpen(event.newState === "open")}
+      >
         {entries.map((entry, index) =>
           entry === "separator" ? (
             <hr key={index} />

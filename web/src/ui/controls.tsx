@@ -10,7 +10,17 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   busy?: boolean;
 }
 
-export function Button({ look = "plain", small, icon, busy, children, className = "", disabled, type = "button", ...rest }: ButtonProps) {
+export function Button({
+  look = "plain",
+  small,
+  icon,
+  busy,
+  children,
+  className = "",
+  disabled,
+  type = "button",
+  ...rest
+}: ButtonProps) {
   const words = ["button", look === "plain" ? "" : look, small ? "small" : "", className].filter(Boolean).join(" ");
   return (
     <button type={type} className={words} disabled={disabled || busy} aria-busy={busy || undefined} {...rest}>
@@ -21,7 +31,15 @@ export function Button({ look = "plain", small, icon, busy, children, className 
 }
 
 /** A button that is only a picture: `label` is what it says to those who cannot see it, and on hover. */
-export function IconButton({ icon, label, look = "ghost", small, busy, className = "", ...rest }: Omit<ButtonProps, "icon" | "children"> & { icon: IconName; label: string }) {
+export function IconButton({
+  icon,
+  label,
+  look = "ghost",
+  small,
+  busy,
+  className = "",
+  ...rest
+}: Omit<ButtonProps, "icon" | "children"> & { icon: IconName; label: string }) {
   const words = ["button icon", look === "plain" ? "" : look, small ? "small" : "", className].filter(Boolean).join(" ");
   return (
     <button type="button" className={words} aria-label={label} title={label} {...rest}>
@@ -32,7 +50,17 @@ export function IconButton({ icon, label, look = "ghost", small, busy, className
 
 export type Tone = "plain" | "green" | "indigo" | "amber" | "red" | "blue";
 
-export function Badge({ tone = "plain", dot, moving, children }: { tone?: Tone; dot?: boolean; moving?: boolean; children: ReactNode }) {
+export function Badge({
+  tone = "plain",
+  dot,
+  moving,
+  children,
+}: {
+  tone?: Tone;
+  dot?: boolean;
+  moving?: boolean;
+  children: ReactNode;
+}) {
   return (
     <span className={`badge ${tone}`}>
       {dot && <span className={`dot${moving ? " moving" : ""}`} aria-hidden="true" />}
@@ -56,13 +84,31 @@ export function Field({ label, hint, problem, children }: FieldProps) {
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({ id, "aria-describedby": about, "aria-invalid": problem ? true : undefined })}
-      {problem ? <p id={about} className="problem" role="alert">{problem}</p> : hint ? <p id={about} className="hint">{hint}</p> : null}
+      {problem ? (
+        <p id={about} className="problem" role="alert">
+          {problem}
+        </p>
+      ) : hint ? (
+        <p id={about} className="hint">
+          {hint}
+        </p>
+      ) : null}
     </div>
   );
 }
 
 /** A few choices of which one holds. */
-export function Segments<T extends string>({ label, value, options, onChange }: { label: string; value: T; options: readonly { value: T; label: ReactNode }[]; onChange: (value: T) => void }) {
+export function Segments<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: T;
+  options: readonly { value: T; label: ReactNode }[];
+  onChange: (value: T) => void;
+}) {
   return (
     <div className="segments" role="group" aria-label={label}>
       {options.map((option) => (
@@ -89,8 +135,15 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <div className="copyable">
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- long ones scroll, by keyboard too */}
-      <code tabIndex={0} aria-label={label}>{text}</code>
-      <IconButton small icon={done ? "check" : "copy"} label={`Copy ${label}`} onClick={() => void copy(text).then(() => setDone(true))} />
+      <code tabIndex={0} aria-label={label}>
+        {text}
+      </code>
+      <IconButton
+        small
+        icon={done ? "check" : "copy"}
+        label={`Copy ${label}`}
+        onClick={() => void copy(text).then(() => setDone(true))}
+      />
     </div>
   );
 }

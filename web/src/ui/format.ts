@@ -71,6 +71,7 @@ export function parseDuration(text: string): number | null {
   if (!/^(\d+(\.\d+)?(d|h|m|min|s))+$/.test(words)) return null;
   const sizes: Record<string, number> = { d: 86_400, h: 3_600, m: 60, min: 60, s: 1 };
   let total = 0;
-  for (const [, count, unit] of words.matchAll(/(\d+(?:\.\d+)?)(d|h|min|m|s)/g)) total += Number(count) * (sizes[unit ?? "s"] ?? 1);
+  for (const [, count, unit] of words.matchAll(/(\d+(?:\.\d+)?)(d|h|min|m|s)/g))
+    total += Number(count) * (sizes[unit ?? "s"] ?? 1);
   return total;
 }

@@ -4,7 +4,19 @@ import { Button } from "./controls";
 import { Icon, type IconName } from "./icons";
 import { Prose } from "./Prose";
 
-export function Card({ title, actions, children, padded = false, className = "" }: { title?: ReactNode; actions?: ReactNode; children: ReactNode; padded?: boolean; className?: string }) {
+export function Card({
+  title,
+  actions,
+  children,
+  padded = false,
+  className = "",
+}: {
+  title?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  padded?: boolean;
+  className?: string;
+}) {
   return (
     <section className={`card ${padded && !title ? "padded" : ""} ${className}`}>
       {title && (
@@ -19,10 +31,22 @@ export function Card({ title, actions, children, padded = false, className = "" 
 }
 
 /** Nothing here yet: what belongs here and how it comes. */
-export function EmptyState({ icon, title, children, action }: { icon: IconName; title: string; children?: ReactNode; action?: ReactNode }) {
+export function EmptyState({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconName;
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+}) {
   return (
     <div className="empty">
-      <div className="picture"><Icon name={icon} size={24} /></div>
+      <div className="picture">
+        <Icon name={icon} size={24} />
+      </div>
       <h2>{title}</h2>
       {children}
       {action}
@@ -31,12 +55,24 @@ export function EmptyState({ icon, title, children, action }: { icon: IconName; 
 }
 
 /** Something failed: the API's own words, and a way to try again. */
-export function ErrorState({ error, title = "This could not be loaded", retry }: { error: unknown; title?: string; retry?: () => void }) {
+export function ErrorState({
+  error,
+  title = "This could not be loaded",
+  retry,
+}: {
+  error: unknown;
+  title?: string;
+  retry?: () => void;
+}) {
   return (
     <div className="empty" role="alert">
-      <div className="picture"><Icon name="warning" size={24} /></div>
+      <div className="picture">
+        <Icon name="warning" size={24} />
+      </div>
       <h2>{title}</h2>
-      <p><Prose text={messageOf(error)} /></p>
+      <p>
+        <Prose text={messageOf(error)} />
+      </p>
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );
@@ -59,7 +95,9 @@ export function Skeleton({ width = "100%", height = "1em" }: { width?: string | 
 export function Loading({ lines = 4, label = "Loading" }: { lines?: number; label?: string }) {
   return (
     <div className="stack tight" role="status" aria-label={label}>
-      {Array.from({ length: lines }, (_, index) => <Skeleton key={index} height="2.4em" width={`${100 - (index % 3) * 8}%`} />)}
+      {Array.from({ length: lines }, (_, index) => (
+        <Skeleton key={index} height="2.4em" width={`${100 - (index % 3) * 8}%`} />
+      ))}
     </div>
   );
 }
@@ -68,7 +106,14 @@ export function Meter({ share, label }: { share: number; label: string }) {
   const percent = Math.min(100, Math.max(0, share * 100));
   const tone = percent > 92 ? "red" : percent > 80 ? "amber" : "";
   return (
-    <div className={`meter ${tone}`} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(percent)}>
+    <div
+      className={`meter ${tone}`}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(percent)}
+    >
       <span style={{ width: `${percent}%` }} />
     </div>
   );

@@ -52,7 +52,9 @@ export function Toasts() {
     <div ref={place} className="toasts" role="status" aria-live="polite" popover="manual">
       {shown.map((toast) => (
         <div key={toast.id} className={`toast ${toast.tone}`}>
-          <p><Prose text={toast.text} /></p>
+          <p>
+            <Prose text={toast.text} />
+          </p>
           {toast.action && (
             <button
               type="button"
@@ -65,7 +67,9 @@ export function Toasts() {
               {toast.action.label}
             </button>
           )}
-          <button type="button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}><Icon name="close" size={14} /></button>
+          <button type="button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+            <Icon name="close" size={14} />
+          </button>
         </div>
       ))}
     </div>

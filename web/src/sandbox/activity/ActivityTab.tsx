@@ -4,7 +4,20 @@ import { getMetrics } from "../../api/calls";
 import { keys } from "../../api/keys";
 import type { Activity, Metric, Sandbox } from "../../api/types";
 import { reasonText, STATES } from "../../fleet/words";
-import { Button, Card, EmptyState, ErrorState, format, Icon, Loading, Notice, RelativeTime, Segments, useNow, type IconName } from "../../ui";
+import {
+  Button,
+  Card,
+  EmptyState,
+  ErrorState,
+  format,
+  Icon,
+  Loading,
+  Notice,
+  RelativeTime,
+  Segments,
+  useNow,
+  type IconName,
+} from "../../ui";
 import { messageOf } from "../../api/errors";
 import { processes, type ProcessRow } from "../agent/status";
 import { useActivity } from "../Header";
@@ -33,13 +46,28 @@ const LASTING: ReadonlySet<string> = new Set(["always", "fresh", "moving"]);
 /** Reasons whose words say all. */
 const SAID: ReadonlySet<string> = new Set(["hold", "cpu", "moving"]);
 
-const ICONS: Record<string, IconName> = { traffic: "plug", hold: "hand", cpu: "events", network: "share", fresh: "sun", always: "auto", deadline: "clock", moving: "settings" };
+const ICONS: Record<string, IconName> = {
+  traffic: "plug",
+  hold: "hand",
+  cpu: "events",
+  network: "share",
+  fresh: "sun",
+  always: "auto",
+  deadline: "clock",
+  moving: "settings",
+};
 
 function Why({ sandbox }: { sandbox: Sandbox }) {
   const activity = useActivity(sandbox);
   return (
     <Card title={isAwake(sandbox) ? "Why it is awake" : "Sleep"} padded>
-      {activity.isPending ? <Loading lines={2} label="Asking why" /> : activity.isError ? <Notice tone="error">{messageOf(activity.error)}</Notice> : <Reasons sandbox={sandbox} activity={activity.data} />}
+      {activity.isPending ? (
+        <Loading lines={2} label="Asking why" />
+      ) : activity.isError ? (
+        <Notice tone="error">{messageOf(activity.error)}</Notice>
+      ) : (
+        <Reasons sandbox={sandbox} activity={activity.data} />
+      )}
     </Card>
   );
 }
@@ -47,7 +75,12 @@ function Why({ sandbox }: { sandbox: Sandbox }) {
 function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }) {
   const now = useNow(1);
   if (!activity.awake) {
-    return <p className="row"><Icon name="moon" /> {STATES[sandbox.state].label} <span className="muted">for {format.duration((now - Date.parse(sandbox.changed_at)) / 1000)}</span></p>;
+    return (
+      <p className="row">
+        <Icon name="moon" /> {STATES[sandbox.state].label}{" "}
+        <span className="muted">for {format.duration((now - Date.parse(sandbox.changed_at)) / 1000)}</span>
+      </p>
+    );
   }
   const left = activity.sleeps_at === null ? null : Math.max(0, (Date.parse(activity.sleeps_at) - now) / 1000);
   return (
@@ -60,7 +93,17 @@ function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }
               <p>{capital(reasonText(reason))}</p>
               <p className="small muted dotted">
                 {!SAID.has(reason.kind) && <span>{reason.detail}</span>}
-                {reason.since && <span>{LASTING.has(reason.kind) ? `for ${format.duration((now - Date.parse(reason.since)) / 1000, 1)}` : <>last <RelativeTime at={reason.since} /></>}</span>}
+                {reason.since && (
+                  <span>
+                    {LASTING.has(reason.kind) ? (
+                      `for ${format.duration((now - Date.parse(reason.since)) / 1000, 1)}`
+                    ) : (
+                      <>
+                        last <RelativeTime at={reason.since} />
+                      </>
+                    )}
+                  </span>
+                )}
                 {reason.until && <span>counts until {format.clock(reason.until)}</span>}
               </p>
             </div>
@@ -68,7 +111,14 @@ function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }
         ))}
       </ul>
       <p className="activity-end">
-        {left === null ? "It does not sleep by itself." : <>If nothing new happens it {activity.then === "kill" ? <strong>is killed</strong> : "falls asleep"} in <strong className="number">{format.duration(left)}</strong>.</>}
+        {left === null ? (
+          "It does not sleep by itself."
+        ) : (
+          <>
+            If nothing new happens it {activity.then === "kill" ? <strong>is killed</strong> : "falls asleep"} in{" "}
+            <strong className="number">{format.duration(left)}</strong>.
+          </>
+        )}
       </p>
     </div>
   );
@@ -97,9 +147,20 @@ function Charts({ sandbox }: { sandbox: Sandbox }) {
     <section aria-label="Use over time" className="stack">
       <div className="row between wrap">
         <h2>Use over time</h2>
-        <Segments label="Time" value={name} options={(Object.keys(SPANS) as SpanName[]).map((value) => ({ value, label: value }))} onChange={setName} />
+        <Segments
+          label="Time"
+          value={name}
+          options={(Object.keys(SPANS) as SpanName[]).map((value) => ({ value, label: value }))}
+          onChange={setName}
+        />
       </div>
-      {found.isPending ? <Loading label="Loading figures" /> : found.isError ? <ErrorState error={found.error} retry={() => void found.refetch()} /> : <Plots sandbox={sandbox} {...found.data} />}
+      {found.isPending ? (
+        <Loading label="Loading figures" />
+      ) : found.isError ? (
+        <ErrorState error={found.error} retry={() => void found.refetch()} />
+      ) : (
+        <Plots sandbox={sandbox} {...found.data} />
+      )}
     </section>
   );
 }
@@ -114,11 +175,23 @@ function Plots({ sandbox, metrics, span }: { sandbox: Sandbox; metrics: Metric[]
       network: [one("in", rates(metrics, "received_bytes")), one("out", rates(metrics, "sent_bytes"), "blue")],
     };
   }, [metrics]);
-  if (metrics.length === 0) return <EmptyState icon="events" title="No figures in this time"><p>They are taken every few seconds while it is awake.</p></EmptyState>;
+  if (metrics.length === 0)
+    return (
+      <EmptyState icon="events" title="No figures in this time">
+        <p>They are taken every few seconds while it is awake.</p>
+      </EmptyState>
+    );
   return (
     <div className="charts">
       <Chart title="CPU" series={made.cpu} span={span} words={format.share} />
-      <Chart title="Memory" series={made.memory} span={span} base={2} top={sandbox.size.memory_mb > 0 ? sandbox.size.memory_mb * 1024 * 1024 : undefined} words={format.bytes} />
+      <Chart
+        title="Memory"
+        series={made.memory}
+        span={span}
+        base={2}
+        top={sandbox.size.memory_mb > 0 ? sandbox.size.memory_mb * 1024 * 1024 : undefined}
+        words={format.bytes}
+      />
       <Chart title="Disk" series={made.disk} span={span} base={2} words={format.bytes} />
       <Chart title="Network" series={made.network} span={span} base={2} words={(value) => `${format.bytes(value)}/s`} />
     </div>
@@ -130,18 +203,39 @@ type Column = "cpu_percent" | "memory_bytes" | "pid";
 function Processes({ sandbox }: { sandbox: Sandbox }) {
   const awake = isAwake(sandbox);
   const queryKey = ["processes", sandbox.id];
-  const found = useQuery({ queryKey, queryFn: ({ signal }) => processes(sandbox, { quiet: true, signal }), enabled: awake, staleTime: 0 });
+  const found = useQuery({
+    queryKey,
+    queryFn: ({ signal }) => processes(sandbox, { quiet: true, signal }),
+    enabled: awake,
+    staleTime: 0,
+  });
   useFresh(sandbox.id, queryKey);
   const [column, setColumn] = useState<Column>("cpu_percent");
-  const rows = useMemo(() => [...(found.data ?? [])].sort((a, b) => (column === "pid" ? a.pid - b.pid : b[column] - a[column] || a.pid - b.pid)), [found.data, column]);
+  const rows = useMemo(
+    () => [...(found.data ?? [])].sort((a, b) => (column === "pid" ? a.pid - b.pid : b[column] - a[column] || a.pid - b.pid)),
+    [found.data, column],
+  );
   return (
-    <Card title={`Processes${awake && found.data ? ` (${found.data.length})` : ""}`} actions={awake && <Button small icon="undo" busy={found.isFetching} onClick={() => void found.refetch()}>Look again</Button>}>
+    <Card
+      title={`Processes${awake && found.data ? ` (${found.data.length})` : ""}`}
+      actions={
+        awake && (
+          <Button small icon="undo" busy={found.isFetching} onClick={() => void found.refetch()}>
+            Look again
+          </Button>
+        )
+      }
+    >
       {!awake ? (
-        <EmptyState icon="moon" title="Asleep"><p>Its processes stand still. They go on when it wakes.</p></EmptyState>
+        <EmptyState icon="moon" title="Asleep">
+          <p>Its processes stand still. They go on when it wakes.</p>
+        </EmptyState>
       ) : found.isError ? (
         <ErrorState error={found.error} retry={() => void found.refetch()} />
       ) : found.isPending ? (
-        <div className="files-body"><Loading label="Loading processes" /></div>
+        <div className="files-body">
+          <Loading label="Loading processes" />
+        </div>
       ) : (
         <ProcessTable rows={rows} column={column} onSort={setColumn} />
       )}
@@ -152,18 +246,33 @@ function Processes({ sandbox }: { sandbox: Sandbox }) {
 function ProcessTable({ rows, column, onSort }: { rows: ProcessRow[]; column: Column; onSort: (column: Column) => void }) {
   const now = useNow(20);
   const head = (its: Column, label: string) => (
-    <th className="num" aria-sort={column === its ? (its === "pid" ? "ascending" : "descending") : "none"}><button type="button" className="plain" onClick={() => onSort(its)}>{label}</button></th>
+    <th className="num" aria-sort={column === its ? (its === "pid" ? "ascending" : "descending") : "none"}>
+      <button type="button" className="plain" onClick={() => onSort(its)}>
+        {label}
+      </button>
+    </th>
   );
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- long lists scroll, by keyboard too
     <div className="table-scroll processes" tabIndex={0} role="region" aria-label="Processes">
       <table className="table">
-        <thead><tr>{head("pid", "PID")}<th>Command</th><th className="wide-cell">User</th>{head("cpu_percent", "CPU")}{head("memory_bytes", "Memory")}<th className="num wide-cell">Runs for</th></tr></thead>
+        <thead>
+          <tr>
+            {head("pid", "PID")}
+            <th>Command</th>
+            <th className="wide-cell">User</th>
+            {head("cpu_percent", "CPU")}
+            {head("memory_bytes", "Memory")}
+            <th className="num wide-cell">Runs for</th>
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => (
             <tr key={row.pid}>
               <td className="num small muted">{row.pid}</td>
-              <td className="process-command"><code title={row.command}>{row.command}</code></td>
+              <td className="process-command">
+                <code title={row.command}>{row.command}</code>
+              </td>
               <td className="small muted wide-cell">{row.user}</td>
               <td className="num">{row.cpu_percent.toFixed(row.cpu_percent < 10 ? 1 : 0)}%</td>
               <td className="num">{format.bytes(row.memory_bytes)}</td>

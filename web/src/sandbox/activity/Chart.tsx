@@ -51,8 +51,17 @@ export function Chart({ title, series, span, top: given, base = 10, words }: Cha
         </span>
       </figcaption>
       <div className="chart-plot">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${title}: ${thin.map(({ label }, index) => `${label} ${last[index] ? words(last[index].value) : "not known"}`).join(", ")}; at most ${words(most)} in this time`} onPointerMove={point} onPointerLeave={() => setAt(null)}>
-          {[0, 0.5, 1].map((share) => <line key={share} className="chart-grid" x1="0" x2={WIDTH} y1={share * HEIGHT} y2={share * HEIGHT} />)}
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${title}: ${thin.map(({ label }, index) => `${label} ${last[index] ? words(last[index].value) : "not known"}`).join(", ")}; at most ${words(most)} in this time`}
+          onPointerMove={point}
+          onPointerLeave={() => setAt(null)}
+        >
+          {[0, 0.5, 1].map((share) => (
+            <line key={share} className="chart-grid" x1="0" x2={WIDTH} y1={share * HEIGHT} y2={share * HEIGHT} />
+          ))}
           {thin.map(({ label, lines, tone }) => (
             <g key={label} className={tone}>
               <path className="chart-area" d={areaOf(lines, span, top, WIDTH, HEIGHT)} />
@@ -61,9 +70,14 @@ export function Chart({ title, series, span, top: given, base = 10, words }: Cha
           ))}
           {x !== null && <line className="chart-cursor" x1={x} x2={x} y1="0" y2={HEIGHT} />}
         </svg>
-        <span className="chart-top small faint number" aria-hidden="true">{words(top)}</span>
+        <span className="chart-top small faint number" aria-hidden="true">
+          {words(top)}
+        </span>
       </div>
-      <p className="chart-times small faint number" aria-hidden="true"><span>{format.clock(span.start)}</span><span>{format.clock(span.end)}</span></p>
+      <p className="chart-times small faint number" aria-hidden="true">
+        <span>{format.clock(span.start)}</span>
+        <span>{format.clock(span.end)}</span>
+      </p>
     </figure>
   );
 }

@@ -24,18 +24,44 @@ export function Hold({ sandbox }: { sandbox: Sandbox }) {
       <div className="stack tight">
         {sandbox.hold ? (
           <>
-            <p>Held awake{sandbox.hold.reason && <>: <strong>{sandbox.hold.reason}</strong></>}. Ends <RelativeTime at={sandbox.hold.until} />.</p>
-            <div><Button busy={release.isPending} onClick={() => release.mutate()}>Release</Button></div>
+            <p>
+              Held awake
+              {sandbox.hold.reason && (
+                <>
+                  : <strong>{sandbox.hold.reason}</strong>
+                </>
+              )}
+              . Ends <RelativeTime at={sandbox.hold.until} />.
+            </p>
+            <div>
+              <Button busy={release.isPending} onClick={() => release.mutate()}>
+                Release
+              </Button>
+            </div>
           </>
         ) : (
-          <form className="hold-form" onSubmit={(event) => (event.preventDefault(), seconds !== null && seconds > 0 && hold.mutate())}>
+          <form
+            className="hold-form"
+            onSubmit={(event) => (event.preventDefault(), seconds !== null && seconds > 0 && hold.mutate())}
+          >
             <Field label="For" problem={seconds === null || seconds <= 0 ? "A time like 30m, 2h or 1d." : null}>
               {(ids) => <input {...ids} className="input" value={time} onChange={(event) => setTime(event.target.value)} />}
             </Field>
             <Field label="Why">
-              {(ids) => <input {...ids} className="input" value={reason} maxLength={200} placeholder="a long build" onChange={(event) => setReason(event.target.value)} />}
+              {(ids) => (
+                <input
+                  {...ids}
+                  className="input"
+                  value={reason}
+                  maxLength={200}
+                  placeholder="a long build"
+                  onChange={(event) => setReason(event.target.value)}
+                />
+              )}
             </Field>
-            <Button type="submit" icon="hand" busy={hold.isPending}>Hold awake</Button>
+            <Button type="submit" icon="hand" busy={hold.isPending}>
+              Hold awake
+            </Button>
           </form>
         )}
         {failure && <Notice tone="error">{messageOf(failure)}</Notice>}

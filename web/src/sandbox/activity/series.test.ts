@@ -3,11 +3,23 @@ import type { Metric } from "../../api/types";
 import { areaOf, ceiling, levels, nearest, pathOf, rates, thinned } from "./series";
 
 const at = (second: number): string => new Date(second * 1000).toISOString();
-const metric = (second: number, cpu_s: number, memory_bytes = 0): Metric => ({ at: at(second), cpu_s, memory_bytes, disk_bytes: 0, received_bytes: 0, sent_bytes: 0 });
+const metric = (second: number, cpu_s: number, memory_bytes = 0): Metric => ({
+  at: at(second),
+  cpu_s,
+  memory_bytes,
+  disk_bytes: 0,
+  received_bytes: 0,
+  sent_bytes: 0,
+});
 
 describe("rates", () => {
   it("are what a counter grew by in a second", () => {
-    expect(rates([metric(0, 0), metric(5, 5), metric(10, 7.5)], "cpu_s")).toEqual([[{ at: 5000, value: 1 }, { at: 10000, value: 0.5 }]]);
+    expect(rates([metric(0, 0), metric(5, 5), metric(10, 7.5)], "cpu_s")).toEqual([
+      [
+        { at: 5000, value: 1 },
+        { at: 10000, value: 0.5 },
+      ],
+    ]);
   });
 
   it("do not lead over a sleep, nor over a new incarnation", () => {
@@ -18,7 +30,9 @@ describe("rates", () => {
 
 describe("levels", () => {
   it("break where nothing was sampled", () => {
-    expect(levels([metric(0, 0, 1), metric(5, 0, 2), metric(100, 0, 3)], "memory_bytes").map((line) => line.map(({ value }) => value))).toEqual([[1, 2], [3]]);
+    expect(
+      levels([metric(0, 0, 1), metric(5, 0, 2), metric(100, 0, 3)], "memory_bytes").map((line) => line.map(({ value }) => value)),
+    ).toEqual([[1, 2], [3]]);
   });
 });
 
@@ -41,9 +55,37 @@ describe("ceiling", () => {
 describe("paths", () => {
   const span = { start: 0, end: 100 };
   it("run from the bottom left, and stay in the box", () => {
-    expect(pathOf([[{ at: 0, value: 0 }, { at: 50, value: 5 }, { at: 100, value: 99 }]], span, 10, 200, 40)).toBe("M0.0 40.0L100.0 20.0L200.0 0.0");
+    expect(
+      pathOf(
+        [
+          [
+            { at: 0, value: 0 },
+            { at: 50, value: 5 },
+            { at: 100, value: 99 },
+          ],
+        ],
+        span,
+        10,
+        200,
+        40,
+      ),
+    ).toBe("M0.0 40.0L100.0 20.0L200.0 0.0");
     expect(pathOf([[{ at: 50, value: 10 }], []], span, 10, 200, 40)).toBe("M100.0 0.0h0");
-    expect(areaOf([[{ at: 0, value: 0 }, { at: 100, value: 10 }], [{ at: 1, value: 1 }]], span, 10, 200, 40)).toBe("M0.0 40.0L200.0 0.0L200.0 40L0.0 40Z");
+    expect(
+      areaOf(
+        [
+          [
+            { at: 0, value: 0 },
+            { at: 100, value: 10 },
+          ],
+          [{ at: 1, value: 1 }],
+        ],
+        span,
+        10,
+        200,
+        40,
+      ),
+    ).toBe("M0.0 40.0L200.0 0.0L200.0 40L0.0 40Z");
   });
 });
 

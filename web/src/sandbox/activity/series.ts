@@ -106,7 +106,10 @@ export function areaOf(lines: readonly Line[], span: Span, top: number, width: n
   const x = (at: number): string => (((at - span.start) / (span.end - span.start)) * width).toFixed(1);
   return lines
     .filter((line) => line.length > 1)
-    .map((line) => `${pathOf([line], span, top, width, height)}L${x(line[line.length - 1]!.at)} ${height}L${x(line[0]!.at)} ${height}Z`)
+    .map(
+      (line) =>
+        `${pathOf([line], span, top, width, height)}L${x(line[line.length - 1]!.at)} ${height}L${x(line[0]!.at)} ${height}Z`,
+    )
     .join("");
 }
 

@@ -53,7 +53,10 @@ describe("Envelopes", () => {
 
 describe("messagesOf", () => {
   it("gives the messages up to the end", async () => {
-    expect(await all(messagesOf(bodyOf(envelope({ n: 1 }), concatenated([envelope({ n: 2 }), end({})]))))).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(await all(messagesOf(bodyOf(envelope({ n: 1 }), concatenated([envelope({ n: 2 }), end({})]))))).toEqual([
+      { n: 1 },
+      { n: 2 },
+    ]);
   });
 
   it("says when the stream ends in the middle", async () => {
@@ -61,7 +64,9 @@ describe("messagesOf", () => {
   });
 
   it("says what the agent said at a bad end", async () => {
-    await expect(all(messagesOf(bodyOf(end({ error: { code: "out_of_range", message: "too old" } }))))).rejects.toMatchObject({ code: "out_of_range" });
+    await expect(all(messagesOf(bodyOf(end({ error: { code: "out_of_range", message: "too old" } }))))).rejects.toMatchObject({
+      code: "out_of_range",
+    });
   });
 });
 

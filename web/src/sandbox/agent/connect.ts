@@ -91,7 +91,12 @@ export interface StreamReach extends Reach {
 
 /** One message there, many back. Ends when the agent ends the stream; raises ApiError when it ends badly, Cut when it ends in the middle, and
  * the signal's reason. */
-export async function* serverStream(door: Door, method: string, message: Message, reach: StreamReach = {}): AsyncGenerator<Message, void, void> {
+export async function* serverStream(
+  door: Door,
+  method: string,
+  message: Message,
+  reach: StreamReach = {},
+): AsyncGenerator<Message, void, void> {
   const { keepaliveS, ...asked } = reach;
   const response = await askAgent(door, method, {
     ...asked,

@@ -26,7 +26,9 @@ export const hasCode = (error: unknown, code: string): error is ApiError => erro
 
 /** Whether the way may be open again in a moment. */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof Cut || error instanceof Unreachable || (error instanceof ApiError && (error.status === 502 || error.status === 503));
+  error instanceof Cut ||
+  error instanceof Unreachable ||
+  (error instanceof ApiError && (error.status === 502 || error.status === 503));
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

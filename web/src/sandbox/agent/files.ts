@@ -75,7 +75,12 @@ export async function readFolder(door: Door, path: string): Promise<Blob> {
 }
 
 /** Makes or replaces a file, and its directories. `onProgress` hears of bytes sent. */
-export async function write(door: Door, path: string, content: Blob, options: { signal?: AbortSignal; onProgress?: (sent: number) => void } = {}): Promise<void> {
+export async function write(
+  door: Door,
+  path: string,
+  content: Blob,
+  options: { signal?: AbortSignal; onProgress?: (sent: number) => void } = {},
+): Promise<void> {
   const token = await accessToken(door.id);
   options.signal?.throwIfAborted();
   // fetch cannot tell how much of a body was sent.

@@ -3,7 +3,9 @@ import { toBase64 } from "./connect";
 import { InputQueue, Tracker } from "./processes";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const data = (text: string, sequence: number): Record<string, unknown> => ({ event: { data: { pty: toBase64(bytes(text)), sequence: String(sequence) } } });
+const data = (text: string, sequence: number): Record<string, unknown> => ({
+  event: { data: { pty: toBase64(bytes(text)), sequence: String(sequence) } },
+});
 
 describe("Tracker", () => {
   it("starts where the agent says and counts on", () => {

@@ -56,7 +56,7 @@ export class Tracker {
     if (typeof text !== "string") return [];
     const content = fromBase64(text);
     const events: ProcessEvent[] = [];
-    const sequence = data.sequence === undefined ? this.next ?? 0 : Number(data.sequence);
+    const sequence = data.sequence === undefined ? (this.next ?? 0) : Number(data.sequence);
     const expected = this.next ?? sequence;
     if (sequence > expected) events.push({ kind: "lost", bytes: sequence - expected });
     const fresh = content.subarray(Math.max(0, expected - sequence));
@@ -68,14 +68,22 @@ export class Tracker {
 
 /** Runs from the first event on, and goes on when the stream is cut. */
 export async function* start(door: Door, order: StartOrder, tracker: Tracker, reach: Reach = {}): AsyncGenerator<ProcessEvent> {
-  const process = { cmd: order.command, args: order.args ?? [], envs: order.envs ?? {}, ...(order.cwd ? { cwd: order.cwd } : {}) };
+  const process = {
+    cmd: order.command,
+    args: order.args ?? [],
+    envs: order.envs ?? {},
+    ...(order.cwd ? { cwd: order.cwd } : {}),
+  };
   const stream = serverStream(door, "/process.Process/Start", { process, tag: order.tag, pty: { size: order.size } }, reach);
   for await (const message of stream) yield* tracker.take(message);
 }
 
 /** Follows a process from the byte the tracker expects next; a tracker that has read nothing begins with the oldest byte still kept. */
 export async function* attach(door: Door, selector: Selector, tracker: Tracker, reach: Reach = {}): AsyncGenerator<ProcessEvent> {
-  let request: Message = { process: selector, ...(tracker.next === null ? { fromOldest: true } : { fromSequence: String(tracker.next) }) };
+  let request: Message = {
+    process: selector,
+    ...(tracker.next === null ? { fromOldest: true } : { fromSequence: String(tracker.next) }),
+  };
   for (;;) {
     try {
       for await (const message of serverStream(door, "/process.Process/Connect", request, reach)) yield* tracker.take(message);
@@ -115,7 +123,12 @@ export async function list(door: Door, reach: Reach = {}): Promise<Running[]> {
     {},
     reach,
   );
-  return (answer.processes ?? []).map(({ pid, tag, config }) => ({ pid, tag: tag ?? null, command: config?.cmd ?? "", args: config?.args ?? [] }));
+  return (answer.processes ?? []).map(({ pid, tag, config }) => ({
+    pid,
+    tag: tag ?? null,
+    command: config?.cmd ?? "",
+    args: config?.args ?? [],
+  }));
 }
 
 /**

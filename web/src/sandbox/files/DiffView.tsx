@@ -15,10 +15,19 @@ export function DiffView({ sandbox, path, text }: { sandbox: Sandbox; path: stri
     queryFn: async ({ signal }) => (await listSnapshots({ sandbox: sandbox.id }, signal)).snapshots,
   });
   const id = chosen ?? snapshots.data?.[0]?.id ?? null;
-  if (snapshots.isPending) return <div className="files-body"><Loading lines={2} label="Loading snapshots" /></div>;
+  if (snapshots.isPending)
+    return (
+      <div className="files-body">
+        <Loading lines={2} label="Loading snapshots" />
+      </div>
+    );
   if (snapshots.isError) return <ErrorState error={snapshots.error} retry={() => void snapshots.refetch()} />;
   if (id === null) {
-    return <EmptyState icon="camera" title="No snapshot to compare with"><p>Make one with Snapshot above; sleeping makes one too. Then you can see here what changed since.</p></EmptyState>;
+    return (
+      <EmptyState icon="camera" title="No snapshot to compare with">
+        <p>Make one with Snapshot above; sleeping makes one too. Then you can see here what changed since.</p>
+      </EmptyState>
+    );
   }
   return (
     <div className="diff">
@@ -26,7 +35,11 @@ export function DiffView({ sandbox, path, text }: { sandbox: Sandbox; path: stri
         <Field label="Compared with">
           {(ids) => (
             <select {...ids} className="select" value={id} onChange={(event) => setChosen(event.target.value)}>
-              {snapshots.data.map((snapshot) => <option key={snapshot.id} value={snapshot.id}>{called(snapshot)}</option>)}
+              {snapshots.data.map((snapshot) => (
+                <option key={snapshot.id} value={snapshot.id}>
+                  {called(snapshot)}
+                </option>
+              ))}
             </select>
           )}
         </Field>
@@ -36,7 +49,8 @@ export function DiffView({ sandbox, path, text }: { sandbox: Sandbox; path: stri
   );
 }
 
-const called = (snapshot: Snapshot): string => `${snapshot.name ?? (snapshot.purpose === "kept" ? snapshot.id : `sleep ${snapshot.id}`)}, ${format.moment(snapshot.created_at)}`;
+const called = (snapshot: Snapshot): string =>
+  `${snapshot.name ?? (snapshot.purpose === "kept" ? snapshot.id : `sleep ${snapshot.id}`)}, ${format.moment(snapshot.created_at)}`;
 
 function Compared({ snapshot, path, text }: { snapshot: string; path: string; text: string }) {
   const before = useQuery({
@@ -52,11 +66,31 @@ function Compared({ snapshot, path, text }: { snapshot: string; path: string; te
   });
   const { text: old, isNew } = before.data ?? { isNew: false };
   const edits = useMemo(() => (typeof old === "string" ? diffLines(linesOf(old), linesOf(text)) : []), [old, text]);
-  if (before.isPending) return <div className="files-body"><Loading label="Loading the file of the snapshot" /></div>;
-  if (before.isError) return <div className="files-body"><Notice tone="error">{messageOf(before.error)}</Notice></div>;
-  if (old === null) return <div className="files-body"><Notice>In the snapshot it was not text.</Notice></div>;
+  if (before.isPending)
+    return (
+      <div className="files-body">
+        <Loading label="Loading the file of the snapshot" />
+      </div>
+    );
+  if (before.isError)
+    return (
+      <div className="files-body">
+        <Notice tone="error">{messageOf(before.error)}</Notice>
+      </div>
+    );
+  if (old === null)
+    return (
+      <div className="files-body">
+        <Notice>In the snapshot it was not text.</Notice>
+      </div>
+    );
   const { added, removed } = countsOf(edits);
-  if (added + removed === 0) return <EmptyState icon="check" title={isNew ? "New and empty" : "No difference"}><p>The file is what it was in the snapshot.</p></EmptyState>;
+  if (added + removed === 0)
+    return (
+      <EmptyState icon="check" title={isNew ? "New and empty" : "No difference"}>
+        <p>The file is what it was in the snapshot.</p>
+      </EmptyState>
+    );
   return (
     <>
       <p className="diff-counts small" role="status">
@@ -64,7 +98,9 @@ function Compared({ snapshot, path, text }: { snapshot: string; path: string; te
         <span className="added">+{added}</span> <span className="removed">−{removed}</span>
       </p>
       <div className="diff-lines" role="table" aria-label="Difference">
-        {hunksOf(edits).map((hunk) => <Lines key={`${hunk.oldStart} ${hunk.newStart}`} hunk={hunk} />)}
+        {hunksOf(edits).map((hunk) => (
+          <Lines key={`${hunk.oldStart} ${hunk.newStart}`} hunk={hunk} />
+        ))}
       </div>
     </>
   );
@@ -77,9 +113,18 @@ function Lines({ hunk }: { hunk: Hunk }) {
     <div className="diff-hunk" role="rowgroup">
       {hunk.edits.map((edit) => (
         <div key={`${edit.oldLine} ${edit.newLine}`} className={`diff-line ${edit.kind}`} role="row">
-          <span role="cell" className="diff-number">{edit.oldLine}</span>
-          <span role="cell" className="diff-number">{edit.newLine}</span>
-          <span role="cell" className="diff-text"><span className="diff-sign" aria-label={edit.kind === "same" ? undefined : edit.kind}>{SIGNS[edit.kind]}</span>{edit.text}</span>
+          <span role="cell" className="diff-number">
+            {edit.oldLine}
+          </span>
+          <span role="cell" className="diff-number">
+            {edit.newLine}
+          </span>
+          <span role="cell" className="diff-text">
+            <span className="diff-sign" aria-label={edit.kind === "same" ? undefined : edit.kind}>
+              {SIGNS[edit.kind]}
+            </span>
+            {edit.text}
+          </span>
         </div>
       ))}
     </div>

@@ -2,7 +2,17 @@ import { useRef, type KeyboardEvent } from "react";
 import { tab } from "./indent";
 
 /** Plain text with line numbers. Tab indents; Escape, then Tab, moves on. */
-export function Editor({ text, label, onChange, onSave }: { text: string; label: string; onChange: (text: string) => void; onSave: () => void }) {
+export function Editor({
+  text,
+  label,
+  onChange,
+  onSave,
+}: {
+  text: string;
+  label: string;
+  onChange: (text: string) => void;
+  onSave: () => void;
+}) {
   const area = useRef<HTMLTextAreaElement>(null);
   const numbers = useRef<HTMLPreElement>(null);
   const leaving = useRef(false);
@@ -23,7 +33,9 @@ export function Editor({ text, label, onChange, onSave }: { text: string; label:
   };
   return (
     <div className="editor">
-      <pre ref={numbers} className="editor-numbers" aria-hidden="true">{Array.from({ length: count }, (_, index) => index + 1).join("\n")}</pre>
+      <pre ref={numbers} className="editor-numbers" aria-hidden="true">
+        {Array.from({ length: count }, (_, index) => index + 1).join("\n")}
+      </pre>
       <textarea
         ref={area}
         className="editor-text"
@@ -36,7 +48,9 @@ export function Editor({ text, label, onChange, onSave }: { text: string; label:
         autoCorrect="off"
         onChange={(event) => onChange(event.target.value)}
         onKeyDown={press}
-        onScroll={(event) => numbers.current && (numbers.current.style.transform = `translateY(${-event.currentTarget.scrollTop}px)`)}
+        onScroll={(event) =>
+          numbers.current && (numbers.current.style.transform = `translateY(${-event.currentTarget.scrollTop}px)`)
+        }
       />
     </div>
   );

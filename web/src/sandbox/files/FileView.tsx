@@ -1,7 +1,20 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { Sandbox } from "../../api/types";
-import { Button, Confirm, EmptyState, ErrorState, format, IconButton, Loading, notify, notifyError, Notice, RelativeTime, Segments } from "../../ui";
+import {
+  Button,
+  Confirm,
+  EmptyState,
+  ErrorState,
+  format,
+  IconButton,
+  Loading,
+  notify,
+  notifyError,
+  Notice,
+  RelativeTime,
+  Segments,
+} from "../../ui";
 import { read, stat, write, type Entry } from "../agent/files";
 import { DiffView } from "./DiffView";
 import { download } from "./download";
@@ -12,7 +25,12 @@ import { baseOf, pictureType, textOf } from "./paths";
 const MAX_TEXT_BYTES = 2 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 32 * 1024 * 1024;
 
-type Content = { kind: "text"; text: string } | { kind: "picture"; url: string } | { kind: "binary" } | { kind: "large" } | { kind: "special" };
+type Content =
+  | { kind: "text"; text: string }
+  | { kind: "picture"; url: string }
+  | { kind: "binary" }
+  | { kind: "large" }
+  | { kind: "special" };
 
 interface Loaded {
   entry: Entry;
@@ -49,20 +67,42 @@ export function FileView({ sandbox, path, onClose }: { sandbox: Sandbox; path: s
           <ErrorState error={found.error} title="This file cannot be shown" retry={() => void found.refetch()} />
         </>
       ) : found.data.content.kind === "text" ? (
-        <TextFile sandbox={sandbox} loaded={found.data.entry} text={found.data.content.text} onDownload={take} onClose={onClose} />
+        <TextFile
+          sandbox={sandbox}
+          loaded={found.data.entry}
+          text={found.data.content.text}
+          onDownload={take}
+          onClose={onClose}
+        />
       ) : (
         <>
           <FileHead path={path} entry={found.data.entry} onDownload={take} onClose={onClose} />
           {found.data.content.kind === "picture" ? (
-            <div className="file-picture"><img src={found.data.content.url} alt={baseOf(path)} /></div>
+            <div className="file-picture">
+              <img src={found.data.content.url} alt={baseOf(path)} />
+            </div>
           ) : (
-            <EmptyState icon="file" title={{ binary: "Not text", large: "Too large to show", special: "Not a plain file" }[found.data.content.kind]} action={found.data.content.kind === "special" ? undefined : <Button icon="download" onClick={take}>Download</Button>}>
+            <EmptyState
+              icon="file"
+              title={{ binary: "Not text", large: "Too large to show", special: "Not a plain file" }[found.data.content.kind]}
+              action={
+                found.data.content.kind === "special" ? undefined : (
+                  <Button icon="download" onClick={take}>
+                    Download
+                  </Button>
+                )
+              }
+            >
               <p>{format.bytes(found.data.entry.size)}</p>
             </EmptyState>
           )}
         </>
       )}
-      {found.isPending && <div className="files-body"><Loading label="Loading the file" /></div>}
+      {found.isPending && (
+        <div className="files-body">
+          <Loading label="Loading the file" />
+        </div>
+      )}
     </section>
   );
 }
@@ -79,8 +119,14 @@ function FileHead({ path, entry, onDownload, onClose, children }: HeadProps) {
   return (
     <header className="file-head">
       <div className="grow">
-        <h2 className="truncate" title={path}>{baseOf(path)}</h2>
-        {entry && <p className="small muted">{format.bytes(entry.size)} · changed <RelativeTime at={entry.modifiedAt} /></p>}
+        <h2 className="truncate" title={path}>
+          {baseOf(path)}
+        </h2>
+        {entry && (
+          <p className="small muted">
+            {format.bytes(entry.size)} · changed <RelativeTime at={entry.modifiedAt} />
+          </p>
+        )}
       </div>
       {children}
       {onDownload && <IconButton icon="download" small label="Download" onClick={onDownload} />}
@@ -142,11 +188,28 @@ function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
 
   return (
     <>
-      <FileHead path={loaded.path} entry={loaded} onDownload={onDownload} onClose={() => (dirty ? setAsking("discard") : onClose())}>
-        <Segments label="Show" value={mode} options={[{ value: "edit", label: "Edit" }, { value: "diff", label: "Diff" }]} onChange={setMode} />
-        <Button small look="primary" busy={saving} disabled={!dirty} onClick={() => void keep()} title="Ctrl+S">Save</Button>
+      <FileHead
+        path={loaded.path}
+        entry={loaded}
+        onDownload={onDownload}
+        onClose={() => (dirty ? setAsking("discard") : onClose())}
+      >
+        <Segments
+          label="Show"
+          value={mode}
+          options={[
+            { value: "edit", label: "Edit" },
+            { value: "diff", label: "Diff" },
+          ]}
+          onChange={setMode}
+        />
+        <Button small look="primary" busy={saving} disabled={!dirty} onClick={() => void keep()} title="Ctrl+S">
+          Save
+        </Button>
       </FileHead>
-      {dirty && (newer || base.modifiedAt !== loaded.modifiedAt) && <Notice tone="warning">It was changed in the sandbox since you opened it. Saving replaces that.</Notice>}
+      {dirty && (newer || base.modifiedAt !== loaded.modifiedAt) && (
+        <Notice tone="warning">It was changed in the sandbox since you opened it. Saving replaces that.</Notice>
+      )}
       {mode === "edit" ? (
         <Editor text={shown} label={`Text of ${loaded.path}`} onChange={setDraft} onSave={() => void keep()} />
       ) : (
@@ -158,7 +221,12 @@ function TextFile({ sandbox, loaded, text, onDownload, onClose }: TextProps) {
         </Confirm>
       )}
       {asking === "discard" && (
-        <Confirm title="Close without saving?" verb="Close" onConfirm={async () => (discard(), onClose())} onClose={() => setAsking(null)}>
+        <Confirm
+          title="Close without saving?"
+          verb="Close"
+          onConfirm={async () => (discard(), onClose())}
+          onClose={() => setAsking(null)}
+        >
           <p>What you changed in {baseOf(loaded.path)} is lost.</p>
         </Confirm>
       )}
@@ -173,4 +241,3 @@ function useNewer(sandbox: Sandbox, loaded: Entry): boolean {
   const listed = data?.find(({ path }) => path === loaded.path);
   return listed !== undefined && Date.parse(listed.modifiedAt) > Date.parse(loaded.modifiedAt);
 }
-

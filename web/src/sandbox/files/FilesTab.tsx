@@ -29,7 +29,8 @@ export default function FilesTab({ sandbox }: { sandbox: Sandbox }) {
   });
   const path = search.path ?? home.data?.path;
   if (!isAwake(sandbox)) return <Asleep sandbox={sandbox}>Its files can be seen and changed while it is awake.</Asleep>;
-  if (path === undefined) return home.isError ? <ErrorState error={home.error} retry={() => void home.refetch()} /> : <Loading label="Loading files" />;
+  if (path === undefined)
+    return home.isError ? <ErrorState error={home.error} retry={() => void home.refetch()} /> : <Loading label="Loading files" />;
   return <Folder key={sandbox.id} sandbox={sandbox} path={path} file={search.file} />;
 }
 
@@ -48,7 +49,11 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
   const taken = new Set(found.data?.map(({ name }) => name));
 
   const go = (to: { path?: string; file?: string }): void =>
-    void navigate({ to: "/app/sandboxes/$id/$tab", params: { id: sandbox.id, tab: "files" }, search: { path: to.path ?? path, file: to.file } });
+    void navigate({
+      to: "/app/sandboxes/$id/$tab",
+      params: { id: sandbox.id, tab: "files" },
+      search: { path: to.path ?? path, file: to.file },
+    });
   const upload = (files: Incoming[]): void => uploads.add(sandbox, path, files);
   const bring = (files: Incoming[]): void => {
     if (clashesOf(files, taken).length > 0) setAsking(files);
@@ -69,7 +74,7 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
     void droppedFiles(event.dataTransfer.items).then(bring, notifyError);
   };
   // Without a watcher, what was uploaded is shown by asking again, once all of it is there.
-  const over = useSyncExternalStore(uploads.subscribe, () => (isBusy(uploads.list) ? 0 : uploads.list.at(-1)?.id ?? 0));
+  const over = useSyncExternalStore(uploads.subscribe, () => (isBusy(uploads.list) ? 0 : (uploads.list.at(-1)?.id ?? 0)));
   useEffect(() => {
     if (over > 0) void client.invalidateQueries({ queryKey: ["files", sandbox.id] });
   }, [over, client, sandbox.id]);
@@ -88,14 +93,26 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
           <nav aria-label="Path" className="crumbs">
             {crumbsOf(path).map((crumb, index, all) => (
               <span key={crumb.path}>
-                {index > 1 && <span aria-hidden="true" className="faint">/</span>}
-                <button type="button" aria-current={index === all.length - 1 ? "location" : undefined} onClick={() => go({ path: crumb.path })}>{crumb.name}</button>
+                {index > 1 && (
+                  <span aria-hidden="true" className="faint">
+                    /
+                  </span>
+                )}
+                <button
+                  type="button"
+                  aria-current={index === all.length - 1 ? "location" : undefined}
+                  onClick={() => go({ path: crumb.path })}
+                >
+                  {crumb.name}
+                </button>
               </span>
             ))}
           </nav>
           <span className="grow" />
           {live === "off" && <IconButton icon="undo" small label="Load again" onClick={() => void refresh()} />}
-          <Button small icon="upload" onClick={() => picker.current?.click()}>Upload</Button>
+          <Button small icon="upload" onClick={() => picker.current?.click()}>
+            Upload
+          </Button>
           <Menu
             label="More for this folder"
             small
@@ -112,19 +129,34 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
         </div>
         <UploadList uploads={uploads} />
         {found.isPending ? (
-          <div className="files-body"><Loading label="Loading the folder" /></div>
+          <div className="files-body">
+            <Loading label="Loading the folder" />
+          </div>
         ) : found.isError ? (
           <ErrorState error={found.error} title="This folder cannot be shown" retry={() => void found.refetch()} />
         ) : (
           <Listing sandbox={sandbox} path={path} entries={found.data} selected={file} onOpen={go} onChanged={refresh} />
         )}
-        {dragged && <div className="files-drop" aria-hidden="true"><Icon name="upload" size={24} /> Drop into {path}</div>}
+        {dragged && (
+          <div className="files-drop" aria-hidden="true">
+            <Icon name="upload" size={24} /> Drop into {path}
+          </div>
+        )}
       </div>
       {file && <FileView key={file} sandbox={sandbox} path={file} onClose={() => go({})} />}
       {(asking === "folder" || asking === "file") && (
-        <NameDialog sandbox={sandbox} folder={path} kind={asking} taken={taken} onClose={() => setAsking(null)} onMade={(made) => (void refresh(), go(asking === "folder" ? { path: made } : { file: made }))} />
+        <NameDialog
+          sandbox={sandbox}
+          folder={path}
+          kind={asking}
+          taken={taken}
+          onClose={() => setAsking(null)}
+          onMade={(made) => (void refresh(), go(asking === "folder" ? { path: made } : { file: made }))}
+        />
       )}
-      {Array.isArray(asking) && <Replace clashes={clashesOf(asking, taken)} onConfirm={async () => upload(asking)} onClose={() => setAsking(null)} />}
+      {Array.isArray(asking) && (
+        <Replace clashes={clashesOf(asking, taken)} onConfirm={async () => upload(asking)} onClose={() => setAsking(null)} />
+      )}
     </div>
   );
 }
@@ -132,10 +164,21 @@ function Folder({ sandbox, path, file }: { sandbox: Sandbox; path: string; file:
 function Replace({ clashes, onConfirm, onClose }: { clashes: string[]; onConfirm: () => Promise<void>; onClose: () => void }) {
   const [one, many] = [clashes.length === 1, clashes.length > 8];
   return (
-    <Confirm title={one ? `Replace ${clashes[0]}?` : `Replace ${clashes.length} of them?`} verb="Replace" onConfirm={onConfirm} onClose={onClose}>
+    <Confirm
+      title={one ? `Replace ${clashes[0]}?` : `Replace ${clashes.length} of them?`}
+      verb="Replace"
+      onConfirm={onConfirm}
+      onClose={onClose}
+    >
       <p>
-        {clashes.slice(0, 8).map((name, index) => <span key={name}>{index > 0 && ", "}<code>{name}</code></span>)}
-        {many && ` and ${clashes.length - 8} more`} {one ? "is" : "are"} there already. What a file holds now is lost, unless a snapshot has it; a folder keeps what has other names.
+        {clashes.slice(0, 8).map((name, index) => (
+          <span key={name}>
+            {index > 0 && ", "}
+            <code>{name}</code>
+          </span>
+        ))}
+        {many && ` and ${clashes.length - 8} more`} {one ? "is" : "are"} there already. What a file holds now is lost, unless a
+        snapshot has it; a folder keeps what has other names.
       </p>
     </Confirm>
   );

@@ -40,13 +40,25 @@ export function NameDialog({ sandbox, folder, kind, from, taken, onClose, onMade
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={act.isPending}>{kind === "rename" ? "Rename" : "Make"}</Button>
+          <Button type="submit" look="primary" busy={act.isPending}>
+            {kind === "rename" ? "Rename" : "Make"}
+          </Button>
         </>
       }
     >
       <Field label="Name" hint={`In ${folder}`} problem={touched ? problem : null}>
         {/* eslint-disable-next-line jsx-a11y/no-autofocus -- the only field of a dialog that was just asked for */}
-        {(ids) => <input {...ids} className="input mono" autoFocus autoComplete="off" spellCheck={false} value={name} onChange={(event) => (setName(event.target.value), setTouched(true))} />}
+        {(ids) => (
+          <input
+            {...ids}
+            className="input mono"
+            autoFocus
+            autoComplete="off"
+            spellCheck={false}
+            value={name}
+            onChange={(event) => (setName(event.target.value), setTouched(true))}
+          />
+        )}
       </Field>
       {act.error && <Notice tone="error">{messageOf(act.error)}</Notice>}
     </Dialog>

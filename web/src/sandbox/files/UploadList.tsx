@@ -18,10 +18,20 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
   return (
     <div className="uploads" role="region" aria-label="Uploads">
       <div className="row between">
-        <p className="small muted" role="status">{summaryOf(list)}</p>
-        {!busy && <Button small look="ghost" onClick={() => uploads.clear()}>Dismiss</Button>}
+        <p className="small muted" role="status">
+          {summaryOf(list)}
+        </p>
+        {!busy && (
+          <Button small look="ghost" onClick={() => uploads.clear()}>
+            Dismiss
+          </Button>
+        )}
       </div>
-      <ul>{worthShowing(list, SHOWN).map((upload) => <Row key={upload.id} upload={upload} onStop={() => uploads.stop(upload.id)} />)}</ul>
+      <ul>
+        {worthShowing(list, SHOWN).map((upload) => (
+          <Row key={upload.id} upload={upload} onStop={() => uploads.stop(upload.id)} />
+        ))}
+      </ul>
       {list.length > SHOWN && <p className="small faint">and {list.length - SHOWN} more</p>}
     </div>
   );
@@ -31,8 +41,22 @@ function Row({ upload, onStop }: { upload: Upload; onStop: () => void }) {
   const moving = upload.state === "waiting" || upload.state === "sending";
   return (
     <li>
-      <span className="truncate small" title={upload.path}>{upload.name}</span>
-      {moving ? <Meter share={upload.size === 0 ? 1 : upload.sent / upload.size} label={`Upload of ${upload.name}`} /> : <span className={`small truncate ${upload.state === "failed" ? "upload-failed" : "muted"}`}>{upload.state === "failed" ? messageOf(upload.error) : upload.state === "stopped" ? "stopped" : upload.isFolder ? "an empty folder" : format.bytes(upload.size)}</span>}
+      <span className="truncate small" title={upload.path}>
+        {upload.name}
+      </span>
+      {moving ? (
+        <Meter share={upload.size === 0 ? 1 : upload.sent / upload.size} label={`Upload of ${upload.name}`} />
+      ) : (
+        <span className={`small truncate ${upload.state === "failed" ? "upload-failed" : "muted"}`}>
+          {upload.state === "failed"
+            ? messageOf(upload.error)
+            : upload.state === "stopped"
+              ? "stopped"
+              : upload.isFolder
+                ? "an empty folder"
+                : format.bytes(upload.size)}
+        </span>
+      )}
       {moving ? <IconButton icon="close" small label={`Stop the upload of ${upload.name}`} onClick={onStop} /> : <span />}
     </li>
   );

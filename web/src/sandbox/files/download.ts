@@ -4,7 +4,8 @@ import { read, readFolder } from "../agent/files";
 import { save } from "../save";
 import { baseOf } from "./paths";
 
-export const download = (sandbox: Sandbox, path: string): void => void read(sandbox, path).then((content) => save(content, baseOf(path)), notifyError);
+export const download = (sandbox: Sandbox, path: string): void =>
+  void read(sandbox, path).then((content) => save(content, baseOf(path)), notifyError);
 
 /** With all that is in it. It is packed inside and comes as one file. */
 export function downloadFolder(sandbox: Sandbox, path: string): void {

@@ -19,6 +19,12 @@ describe("drafts", () => {
 
   it("marks the file and the folders above it", () => {
     const drafts = withDraft({}, "/home/user/notes.txt", draft("new"));
-    expect(["/home/user/notes.txt", "/home/user", "/home", "/home/use", "/etc"].map((path) => isUnsaved(drafts, path))).toEqual([true, true, true, false, false]);
+    expect(["/home/user/notes.txt", "/home/user", "/home", "/home/use", "/etc"].map((path) => isUnsaved(drafts, path))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 });

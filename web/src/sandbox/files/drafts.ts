@@ -20,11 +20,15 @@ export function withDraft(drafts: Drafts, path: string, draft: Draft | null): Dr
 }
 
 /** After a text was saved, as this file: what was typed meanwhile is still a draft, of the new one. */
-export const afterSave = (draft: Draft | null, saved: string, { modifiedAt, size }: Pick<Entry, "modifiedAt" | "size">): Draft | null =>
-  draft === null || draft.text === saved ? null : { text: draft.text, modifiedAt, size };
+export const afterSave = (
+  draft: Draft | null,
+  saved: string,
+  { modifiedAt, size }: Pick<Entry, "modifiedAt" | "size">,
+): Draft | null => (draft === null || draft.text === saved ? null : { text: draft.text, modifiedAt, size });
 
 /** Whether a folder holds any, or is the file itself. */
-export const isUnsaved = (drafts: Drafts, path: string): boolean => Object.keys(drafts).some((each) => each === path || each.startsWith(`${path}/`));
+export const isUnsaved = (drafts: Drafts, path: string): boolean =>
+  Object.keys(drafts).some((each) => each === path || each.startsWith(`${path}/`));
 
 export const hasUnsaved = (client: QueryClient): boolean =>
   client.getQueriesData<Drafts>({ queryKey: [NAME] }).some(([, drafts]) => Object.keys(drafts ?? NONE).length > 0);

@@ -27,7 +27,13 @@ export function tab(text: string, from: number, to: number, backwards: boolean):
   const changed = lines.map((line) => (backwards ? outdented(line, unit) : line === "" ? line : unit + line));
   const first = changed[0]!.length - lines[0]!.length;
   const replacement = changed.join("\n");
-  return { start, end, text: replacement, from: Math.max(start, from + first), to: Math.max(start, to + replacement.length - (end - start)) };
+  return {
+    start,
+    end,
+    text: replacement,
+    from: Math.max(start, from + first),
+    to: Math.max(start, to + replacement.length - (end - start)),
+  };
 }
 
 function outdented(line: string, unit: string): string {

@@ -18,8 +18,12 @@ const COMPARE: Record<Column, (a: Entry, b: Entry) => number> = {
 export function sorted(entries: readonly Entry[], { column, descending }: Order): Entry[] {
   const sign = descending ? -1 : 1;
   return [...entries].sort(
-    (a, b) => Number(b.kind === "directory") - Number(a.kind === "directory") || sign * COMPARE[column](a, b) || names.compare(a.name, b.name),
+    (a, b) =>
+      Number(b.kind === "directory") - Number(a.kind === "directory") ||
+      sign * COMPARE[column](a, b) ||
+      names.compare(a.name, b.name),
   );
 }
 
-export const matching = (entries: readonly Entry[], hidden: boolean): Entry[] => entries.filter(({ name }) => hidden || !name.startsWith("."));
+export const matching = (entries: readonly Entry[], hidden: boolean): Entry[] =>
+  entries.filter(({ name }) => hidden || !name.startsWith("."));

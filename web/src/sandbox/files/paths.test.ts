@@ -9,7 +9,11 @@ describe("paths", () => {
   });
 
   it("have crumbs from the root on", () => {
-    expect(crumbsOf("/home/user")).toEqual([{ name: "/", path: "/" }, { name: "home", path: "/home" }, { name: "user", path: "/home/user" }]);
+    expect(crumbsOf("/home/user")).toEqual([
+      { name: "/", path: "/" },
+      { name: "home", path: "/home" },
+      { name: "user", path: "/home/user" },
+    ]);
     expect(crumbsOf("/")).toHaveLength(1);
   });
 });
@@ -18,13 +22,19 @@ describe("nameProblem", () => {
   it("lets good names through and says what is wrong with others", () => {
     const taken = new Set(["here"]);
     expect(["new.txt", ".env", "ü b"].map((name) => nameProblem(name, taken))).toEqual([null, null, null]);
-    for (const name of ["", " ", ".", "..", "a/b", "here", "x".repeat(256), "ü".repeat(128)]) expect(nameProblem(name, taken), name).not.toBeNull();
+    for (const name of ["", " ", ".", "..", "a/b", "here", "x".repeat(256), "ü".repeat(128)])
+      expect(nameProblem(name, taken), name).not.toBeNull();
   });
 });
 
 describe("content", () => {
   it("is a picture by its name", () => {
-    expect([pictureType("/a/B.PNG"), pictureType("x.svg"), pictureType("png"), pictureType("a.txt")]).toEqual(["image/png", "image/svg+xml", "image/png", null]);
+    expect([pictureType("/a/B.PNG"), pictureType("x.svg"), pictureType("png"), pictureType("a.txt")]).toEqual([
+      "image/png",
+      "image/svg+xml",
+      "image/png",
+      null,
+    ]);
   });
 
   it("is text if it can be read as such", () => {

@@ -27,7 +27,10 @@ describe("Uploads", () => {
     expect(uploads.list[0]!.sent).toBe(3);
     ends.get("/home/a")!.resolve();
     await settled();
-    expect(uploads.list.map(({ state, sent }) => [state, sent]).filter((_, at) => at === 0 || at === 4)).toEqual([["done", 5], ["sending", 0]]);
+    expect(uploads.list.map(({ state, sent }) => [state, sent]).filter((_, at) => at === 0 || at === 4)).toEqual([
+      ["done", 5],
+      ["sending", 0],
+    ]);
   });
 
   it("goes on after a failure, and remembers it", async () => {
@@ -63,7 +66,16 @@ describe("Uploads", () => {
 });
 
 describe("what is told of them", () => {
-  const upload = (state: Upload["state"], id = 1): Upload => ({ id, name: "a", path: "/a", isFolder: false, size: 1, sent: 0, state, error: null });
+  const upload = (state: Upload["state"], id = 1): Upload => ({
+    id,
+    name: "a",
+    path: "/a",
+    isFolder: false,
+    size: 1,
+    sent: 0,
+    state,
+    error: null,
+  });
 
   it("counts what is left, then how it ended", () => {
     expect(summaryOf([upload("done"), upload("sending"), upload("waiting")])).toBe("Uploading, 2 to go");

@@ -46,7 +46,16 @@ export class Uploads {
     const fresh = files.map(({ name, file }): Upload => {
       const id = this.#next++;
       this.#work.set(id, { content: file, stop: new AbortController() });
-      return { id, name, path: join(folder, name), isFolder: file === null, size: file?.size ?? 0, sent: 0, state: "waiting", error: null };
+      return {
+        id,
+        name,
+        path: join(folder, name),
+        isFolder: file === null,
+        size: file?.size ?? 0,
+        sent: 0,
+        state: "waiting",
+        error: null,
+      };
     });
     this.#set([...this.list.filter(({ state }) => state !== "done"), ...fresh]);
     this.#start(door);
@@ -79,8 +88,12 @@ export class Uploads {
     if (!work) return;
     this.#change(id, { state: "sending" });
     try {
-      if (work.content) await this.put(door, path, work.content, { signal: work.stop.signal, onProgress: (sent) => this.#change(id, { sent }) });
-      else await this.make(door, path).catch((error: unknown) => { if (!hasCode(error, "already_exists")) throw error; });
+      if (work.content)
+        await this.put(door, path, work.content, { signal: work.stop.signal, onProgress: (sent) => this.#change(id, { sent }) });
+      else
+        await this.make(door, path).catch((error: unknown) => {
+          if (!hasCode(error, "already_exists")) throw error;
+        });
       this.#change(id, { state: "done", sent: size });
     } catch (error) {
       this.#change(id, isAbort(error) ? { state: "stopped" } : { state: "failed", error });
@@ -104,14 +117,21 @@ export function summaryOf(list: readonly Upload[]): string {
   const count = (state: Upload["state"]): number => list.filter((upload) => upload.state === state).length;
   const left = list.filter(isMoving).length;
   if (left > 0) return `Uploading, ${left} to go`;
-  const ends = ([["done", "uploaded"], ["failed", "failed"], ["stopped", "stopped"]] as const).flatMap(([state, word]) => (count(state) > 0 ? [`${count(state)} ${word}`] : []));
+  const ends = (
+    [
+      ["done", "uploaded"],
+      ["failed", "failed"],
+      ["stopped", "stopped"],
+    ] as const
+  ).flatMap(([state, word]) => (count(state) > 0 ? [`${count(state)} ${word}`] : []));
   return ends.join(", ");
 }
 
 const RANKS: Record<Upload["state"], number> = { failed: 0, sending: 1, stopped: 2, waiting: 3, done: 4 };
 
 /** The few that tell most: what failed, what is under way, then the rest, as they came. */
-export const worthShowing = (list: readonly Upload[], most: number): Upload[] => [...list].sort((a, b) => RANKS[a.state] - RANKS[b.state]).slice(0, most);
+export const worthShowing = (list: readonly Upload[], most: number): Upload[] =>
+  [...list].sort((a, b) => RANKS[a.state] - RANKS[b.state]).slice(0, most);
 
 export const isBusy = (list: readonly Upload[]): boolean => list.some(isMoving);
 
@@ -121,7 +141,8 @@ export function clashesOf(files: readonly Incoming[], taken: ReadonlySet<string>
 }
 
 /** Files that were chosen; those of a folder know their place in it. */
-export const chosenFiles = (files: Iterable<File>): Incoming[] => [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
+export const chosenFiles = (files: Iterable<File>): Incoming[] =>
+  [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
 
 /** All files of a drop, folders with all that is in them. Must be called before the event is over; the rest may take its time. */
 export async function droppedFiles(items: DataTransferItemList): Promise<Incoming[]> {

@@ -20,9 +20,14 @@ export function PortsTab({ sandbox }: { sandbox: Sandbox }) {
   const [shared, setShared] = useState<number | null>(null);
   return (
     <div className="stack">
-      {isAwake(sandbox)
-        ? <Listening sandbox={sandbox} onShare={setShared} />
-        : <Asleep sandbox={sandbox}>What listens in it answers again when it wakes. A request to one of its addresses wakes it too, if its settings allow that.</Asleep>}
+      {isAwake(sandbox) ? (
+        <Listening sandbox={sandbox} onShare={setShared} />
+      ) : (
+        <Asleep sandbox={sandbox}>
+          What listens in it answers again when it wakes. A request to one of its addresses wakes it too, if its settings allow
+          that.
+        </Asleep>
+      )}
       <OtherPort onShare={setShared} />
       {shared !== null && <SharePort sandbox={sandbox} port={shared} onClose={() => setShared(null)} />}
     </div>
@@ -35,10 +40,19 @@ function Listening({ sandbox, onShare }: { sandbox: Sandbox; onShare: (port: num
   useFresh(sandbox.id, queryKey);
   useChanges(sandbox, queryKey, LISTENS_AFTER_MS);
   if (found.isPending) return <Loading label="Looking for ports" />;
-  if (found.isError) return <ErrorState error={found.error} title="The ports could not be listed" retry={() => void found.refetch()} />;
+  if (found.isError)
+    return <ErrorState error={found.error} title="The ports could not be listed" retry={() => void found.refetch()} />;
   if (found.data.length === 0) {
     return (
-      <EmptyState icon="plug" title="Nothing listens" action={<Button icon="undo" busy={found.isFetching} onClick={() => void found.refetch()}>Look again</Button>}>
+      <EmptyState
+        icon="plug"
+        title="Nothing listens"
+        action={
+          <Button icon="undo" busy={found.isFetching} onClick={() => void found.refetch()}>
+            Look again
+          </Button>
+        }
+      >
         <p>Start a server in it, on any port and any address, 127.0.0.1 too. It appears here with a link.</p>
         <pre>python3 -m http.server 8000</pre>
       </EmptyState>
@@ -46,8 +60,17 @@ function Listening({ sandbox, onShare }: { sandbox: Sandbox; onShare: (port: num
   }
   return (
     <>
-      {!isPublic(sandbox) && <Notice>Its ports are not public: they open by a link that ends. A program may send the traffic token in the header <code>e2b-traffic-access-token</code>.</Notice>}
-      <ul className="ports">{found.data.map((row) => <Port key={`${row.port} ${row.address}`} sandbox={sandbox} row={row} onShare={onShare} />)}</ul>
+      {!isPublic(sandbox) && (
+        <Notice>
+          Its ports are not public: they open by a link that ends. A program may send the traffic token in the header{" "}
+          <code>e2b-traffic-access-token</code>.
+        </Notice>
+      )}
+      <ul className="ports">
+        {found.data.map((row) => (
+          <Port key={`${row.port} ${row.address}`} sandbox={sandbox} row={row} onShare={onShare} />
+        ))}
+      </ul>
     </>
   );
 }
@@ -60,14 +83,26 @@ function Port({ sandbox, row, onShare }: { sandbox: Sandbox; row: PortRow; onSha
     <li className="port card">
       <span className="port-number number">{row.port}</span>
       <div className="grow">
-        <p className="truncate"><code>{row.command ?? "unknown"}</code></p>
+        <p className="truncate">
+          <code>{row.command ?? "unknown"}</code>
+        </p>
         <p className="small muted truncate">{url.replace(/^https?:\/\//, "")}</p>
       </div>
-      {row.loopback && <span title={`It listens on ${row.address} only; this address reaches it all the same.`}><Badge>loopback</Badge></span>}
-      <Button icon="share" onClick={() => onShare(row.port)}>Share<span className="visually-hidden"> port {row.port}</span></Button>
-      {isPublic(sandbox)
-        ? <a className="button" href={url} target="_blank" rel="noopener noreferrer">Open{which}</a>
-        : <Button onClick={() => open(row.port)}>Open{which}</Button>}
+      {row.loopback && (
+        <span title={`It listens on ${row.address} only; this address reaches it all the same.`}>
+          <Badge>loopback</Badge>
+        </span>
+      )}
+      <Button icon="share" onClick={() => onShare(row.port)}>
+        Share<span className="visually-hidden"> port {row.port}</span>
+      </Button>
+      {isPublic(sandbox) ? (
+        <a className="button" href={url} target="_blank" rel="noopener noreferrer">
+          Open{which}
+        </a>
+      ) : (
+        <Button onClick={() => open(row.port)}>Open{which}</Button>
+      )}
     </li>
   );
 }
@@ -84,10 +119,25 @@ function OtherPort({ onShare }: { onShare: (port: number) => void }) {
         if (good) onShare(port);
       }}
     >
-      <Field label="Share any port" hint="Its address exists before anything listens there." problem={text && !good ? "Ports are the numbers 1 to 65535." : null}>
-        {(ids) => <input {...ids} className="input number" inputMode="numeric" placeholder="8000" value={text} onChange={(event) => setText(event.target.value.trim())} />}
+      <Field
+        label="Share any port"
+        hint="Its address exists before anything listens there."
+        problem={text && !good ? "Ports are the numbers 1 to 65535." : null}
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            className="input number"
+            inputMode="numeric"
+            placeholder="8000"
+            value={text}
+            onChange={(event) => setText(event.target.value.trim())}
+          />
+        )}
       </Field>
-      <Button type="submit" icon="share" disabled={!good}>Share</Button>
+      <Button type="submit" icon="share" disabled={!good}>
+        Share
+      </Button>
     </form>
   );
 }

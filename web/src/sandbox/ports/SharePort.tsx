@@ -13,7 +13,10 @@ export function SharePort({ sandbox, port, onClose }: { sandbox: Sandbox; port: 
   if (isPublic(sandbox)) {
     return (
       <Dialog title={title} onClose={onClose} wide>
-        <p className="muted">The ports of this sandbox are public: anybody who knows the address can open it, and so wakes the sandbox if its settings allow that.</p>
+        <p className="muted">
+          The ports of this sandbox are public: anybody who knows the address can open it, and so wakes the sandbox if its
+          settings allow that.
+        </p>
         <Copyable text={portUrl(sandbox, port)} label="address" />
         <Links sandbox={sandbox} port={port} />
       </Dialog>

@@ -20,13 +20,34 @@ export function ClipboardDialog({ text, driving, isTold, onSend, onClose }: Clip
       onSubmit={() => (onSend(draft), onClose())}
       actions={
         <>
-          <Button icon="copy" disabled={!draft} onClick={() => void copy(draft)}>Copy to mine</Button>
-          <Button type="submit" look="primary" disabled={!driving}>Send to the sandbox</Button>
+          <Button icon="copy" disabled={!draft} onClick={() => void copy(draft)}>
+            Copy to mine
+          </Button>
+          <Button type="submit" look="primary" disabled={!driving}>
+            Send to the sandbox
+          </Button>
         </>
       }
     >
-      <Field label="Text" hint={driving ? "What was copied there is here. What you send can be pasted there." : isTold ? "What was copied there is here. To send text, take over first." : "Take over first: then what is copied there appears here, and what you send can be pasted there."}>
-        {(ids) => <textarea {...ids} className="textarea mono" rows={6} value={draft} onChange={(event) => setDraft(event.target.value)} />}
+      <Field
+        label="Text"
+        hint={
+          driving
+            ? "What was copied there is here. What you send can be pasted there."
+            : isTold
+              ? "What was copied there is here. To send text, take over first."
+              : "Take over first: then what is copied there appears here, and what you send can be pasted there."
+        }
+      >
+        {(ids) => (
+          <textarea
+            {...ids}
+            className="textarea mono"
+            rows={6}
+            value={draft}
+            onChange={(event) => setDraft(event.target.value)}
+          />
+        )}
       </Field>
     </Dialog>
   );

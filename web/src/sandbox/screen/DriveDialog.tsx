@@ -12,7 +12,14 @@ interface DriveDialogProps {
 export function DriveDialog({ name, drive, onClose }: DriveDialogProps) {
   const [key, setKey] = useState("");
   return (
-    <Confirm title={`Take over ${name}`} verb="Take over" tone="primary" disabled={key === ""} onConfirm={() => drive(key)} onClose={onClose}>
+    <Confirm
+      title={`Take over ${name}`}
+      verb="Take over"
+      tone="primary"
+      disabled={key === ""}
+      onConfirm={() => drive(key)}
+      onClose={onClose}
+    >
       <p>Your keys and clicks go to its screen, and its agent&rsquo;s are refused, until you hand back.</p>
       <KeyAgain value={key} onChange={setKey} what="The link that drives" />
       <p className="small muted">You are asked once for as long as you stay at this screen.</p>

@@ -33,7 +33,18 @@ const SCALINGS = [
 ] as const satisfies readonly { value: Scaling; label: string }[];
 
 /** A desktop with its tools: who drives, take over and hand back, size, clipboard, picture, full screen. */
-export function Screen({ name, link, driver, driving, over, onDriver, onWantsToDrive, onLinkOver, readClipboard, tools }: ScreenProps) {
+export function Screen({
+  name,
+  link,
+  driver,
+  driving,
+  over,
+  onDriver,
+  onWantsToDrive,
+  onLinkOver,
+  readClipboard,
+  tools,
+}: ScreenProps) {
   const frame = useRef<HTMLDivElement>(null);
   const stage = useRef<StageHandle>(null);
   const [wire, setWire] = useState<Wire>({ kind: "connecting", attempt: 0 });
@@ -144,17 +155,51 @@ export function Screen({ name, link, driver, driving, over, onDriver, onWantsToD
         <Drives driver={driver} driving={driving} />
         {(link.mode === "control" || onWantsToDrive) &&
           (driving ? (
-            <Button small look="primary" className="screen-drive" busy={busy} onClick={() => void give()} title="Ctrl+Alt+Shift+H">Hand back</Button>
+            <Button
+              small
+              look="primary"
+              className="screen-drive"
+              busy={busy}
+              onClick={() => void give()}
+              title="Ctrl+Alt+Shift+H"
+            >
+              Hand back
+            </Button>
           ) : (
-            <Button small look="primary" className="screen-drive" icon="hand" busy={busy} disabled={!isConnected || over !== null} onClick={() => (link.mode === "control" ? void take() : ask())}>Take over</Button>
+            <Button
+              small
+              look="primary"
+              className="screen-drive"
+              icon="hand"
+              busy={busy}
+              disabled={!isConnected || over !== null}
+              onClick={() => (link.mode === "control" ? void take() : ask())}
+            >
+              Take over
+            </Button>
           ))}
         <span className="grow" />
         <div className="screen-tools">
           <Segments label="Size" value={scaling} options={driving ? SCALINGS : SCALINGS.slice(0, 2)} onChange={setScaling} />
-          {driving && <IconButton small className="touch-only" icon="keyboard" label="Keyboard" onClick={() => stage.current?.keyboard()} />}
+          {driving && (
+            <IconButton small className="touch-only" icon="keyboard" label="Keyboard" onClick={() => stage.current?.keyboard()} />
+          )}
           <IconButton small icon="copy" label="Clipboard" onClick={() => void openClipboard()} />
-          <IconButton small icon="camera" label="Copy the picture" disabled={wire.kind !== "connected"} onClick={() => void copyPicture()} />
-          {document.fullscreenEnabled && <IconButton small icon={isFull ? "shrink" : "expand"} label={isFull ? "Leave full screen" : "Full screen"} onClick={fill} />}
+          <IconButton
+            small
+            icon="camera"
+            label="Copy the picture"
+            disabled={wire.kind !== "connected"}
+            onClick={() => void copyPicture()}
+          />
+          {document.fullscreenEnabled && (
+            <IconButton
+              small
+              icon={isFull ? "shrink" : "expand"}
+              label={isFull ? "Leave full screen" : "Full screen"}
+              onClick={fill}
+            />
+          )}
           {tools}
         </div>
       </div>
@@ -170,13 +215,40 @@ export function Screen({ name, link, driver, driving, over, onDriver, onWantsToD
         />
         <Cover wire={wire} over={over} onAgain={() => stage.current?.again()} onLinkOver={onLinkOver} />
       </div>
-      {driving && <p className="screen-hint small muted">Your keys and clicks go to {name}; its agent's are refused until you hand back. <span className="screen-chord"><kbd>Ctrl</kbd> <kbd>Alt</kbd> <kbd>Shift</kbd> <kbd>H</kbd> hands back.</span></p>}
+      {driving && (
+        <p className="screen-hint small muted">
+          Your keys and clicks go to {name}; its agent's are refused until you hand back.{" "}
+          <span className="screen-chord">
+            <kbd>Ctrl</kbd> <kbd>Alt</kbd> <kbd>Shift</kbd> <kbd>H</kbd> hands back.
+          </span>
+        </p>
+      )}
       {asking === "clipboard" && (
-        <ClipboardDialog text={clipboard} driving={driving} isTold={driving || readClipboard !== undefined} onSend={send} onClose={() => setAsking(null)} />
+        <ClipboardDialog
+          text={clipboard}
+          driving={driving}
+          isTold={driving || readClipboard !== undefined}
+          onSend={send}
+          onClose={() => setAsking(null)}
+        />
       )}
       {asking === "force" && (
-        <Confirm title={`${driver?.who ?? "Somebody"} drives`} verb="Take over" onConfirm={() => take(true)} onClose={() => setAsking(null)}>
-          <p>{driver ? <>{driver.who} has driven {name} since {format.clock(driver.since)}.</> : "Somebody else drives at the moment."} If you take over, their keys and clicks are refused from then on. They are not asked.</p>
+        <Confirm
+          title={`${driver?.who ?? "Somebody"} drives`}
+          verb="Take over"
+          onConfirm={() => take(true)}
+          onClose={() => setAsking(null)}
+        >
+          <p>
+            {driver ? (
+              <>
+                {driver.who} has driven {name} since {format.clock(driver.since)}.
+              </>
+            ) : (
+              "Somebody else drives at the moment."
+            )}{" "}
+            If you take over, their keys and clicks are refused from then on. They are not asked.
+          </p>
         </Confirm>
       )}
     </div>
@@ -187,22 +259,46 @@ function Drives({ driver, driving }: { driver: Driver | null; driving: boolean }
   return (
     <p className="screen-who small" role="status">
       <Icon name={driver ? "hand" : "terminal"} />
-      {driving ? <strong>You drive</strong> : driver ? <span><strong>{driver.who}</strong> drives, <RelativeTime at={driver.since} /></span> : <span>The agent drives</span>}
+      {driving ? (
+        <strong>You drive</strong>
+      ) : driver ? (
+        <span>
+          <strong>{driver.who}</strong> drives, <RelativeTime at={driver.since} />
+        </span>
+      ) : (
+        <span>The agent drives</span>
+      )}
     </p>
   );
 }
 
-function Cover({ wire, over, onAgain, onLinkOver }: { wire: Wire; over: ReactNode; onAgain: () => void; onLinkOver: () => ReactNode }) {
+function Cover({
+  wire,
+  over,
+  onAgain,
+  onLinkOver,
+}: {
+  wire: Wire;
+  over: ReactNode;
+  onAgain: () => void;
+  onLinkOver: () => ReactNode;
+}) {
   if (over) return <div className="screen-cover">{over}</div>;
   if (wire.kind === "connected") return null;
   return (
     <div className="screen-cover">
       {wire.kind === "connecting" ? (
-        <p className="row" role="status"><span className="spinner" aria-hidden="true" /> {wire.attempt > 1 ? "Connecting again…" : "Connecting to the screen…"}</p>
+        <p className="row" role="status">
+          <span className="spinner" aria-hidden="true" /> {wire.attempt > 1 ? "Connecting again…" : "Connecting to the screen…"}
+        </p>
       ) : wire.kind === "closed" ? (
-        <EmptyState icon="link" title="This link has ended" action={onLinkOver()}><p>{wire.reason}</p></EmptyState>
+        <EmptyState icon="link" title="This link has ended" action={onLinkOver()}>
+          <p>{wire.reason}</p>
+        </EmptyState>
       ) : (
-        <EmptyState icon="warning" title="The screen cannot be reached" action={<Button onClick={onAgain}>Try again</Button>}><p>The sandbox may be moving, or its desktop is not up.</p></EmptyState>
+        <EmptyState icon="warning" title="The screen cannot be reached" action={<Button onClick={onAgain}>Try again</Button>}>
+          <p>The sandbox may be moving, or its desktop is not up.</p>
+        </EmptyState>
       )}
     </div>
   );

@@ -29,12 +29,28 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
 
   if (!sandbox.has_desktop) {
     return (
-      <EmptyState icon="screen" title="This sandbox has no screen" action={<Link className="button" to="/app/sandboxes/$id/$tab" params={{ id: sandbox.id, tab: "terminal" }}>Open a terminal</Link>}>
-        <p>It was made from {sourceOf(sandbox.template)}, which has no desktop. Sandboxes of the template <code>desktop</code> have one.</p>
+      <EmptyState
+        icon="screen"
+        title="This sandbox has no screen"
+        action={
+          <Link className="button" to="/app/sandboxes/$id/$tab" params={{ id: sandbox.id, tab: "terminal" }}>
+            Open a terminal
+          </Link>
+        }
+      >
+        <p>
+          It was made from {sourceOf(sandbox.template)}, which has no desktop. Sandboxes of the template <code>desktop</code> have
+          one.
+        </p>
       </EmptyState>
     );
   }
-  if (!opened) return <Asleep sandbox={sandbox} verb="Wake and watch" onWake={() => setOpened(true)} onFailed={() => setOpened(false)}>Its windows, tabs and half-typed text are as they were left.</Asleep>;
+  if (!opened)
+    return (
+      <Asleep sandbox={sandbox} verb="Wake and watch" onWake={() => setOpened(true)} onFailed={() => setOpened(false)}>
+        Its windows, tabs and half-typed text are as they were left.
+      </Asleep>
+    );
   if (error) return <ErrorState error={error} title="The screen cannot be opened" retry={renew} />;
   if (!link) return <Loading label="Opening the screen" />;
 
@@ -57,7 +73,11 @@ export default function ScreenTab({ sandbox }: { sandbox: Sandbox }) {
         onWantsToDrive={link.mode === "view" ? () => setAsking("key") : undefined}
         onLinkOver={() => <Button onClick={renew}>Open it again</Button>}
         readClipboard={() => clipboard(sandbox, { quiet: true })}
-        tools={<Button small icon="share" onClick={() => setAsking("share")}>Share</Button>}
+        tools={
+          <Button small icon="share" onClick={() => setAsking("share")}>
+            Share
+          </Button>
+        }
       />
       {asking === "share" && <ShareDialog sandbox={sandbox} own={link.id} onClose={() => setAsking(null)} />}
       {asking === "key" && <DriveDialog name={titleOf(sandbox)} drive={drive} onClose={() => setAsking(null)} />}

@@ -20,7 +20,15 @@ export function ShareDialog({ sandbox, own, onClose }: { sandbox: Sandbox; own: 
       choices={
         <div className="field">
           <span className="label">May</span>
-          <Segments label="May" value={mode} options={[{ value: "view", label: "Watch" }, { value: "control", label: "Watch and drive" }]} onChange={setMode} />
+          <Segments
+            label="May"
+            value={mode}
+            options={[
+              { value: "view", label: "Watch" },
+              { value: "control", label: "Watch and drive" },
+            ]}
+            onChange={setMode}
+          />
         </div>
       }
     >

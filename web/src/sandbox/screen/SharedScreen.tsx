@@ -16,7 +16,11 @@ interface SharedProps {
 export default function SharedScreen({ token, seat, name, onDriver }: SharedProps) {
   const [opened, setOpened] = useState({ round: 0, whileAsleep: isAsleep(seat) });
   if (opened.whileAsleep && !isAsleep(seat)) setOpened({ ...opened, whileAsleep: false });
-  const wake = <Button look="primary" icon="sun" onClick={() => setOpened({ round: opened.round + 1, whileAsleep: true })}>Wake and watch</Button>;
+  const wake = (
+    <Button look="primary" icon="sun" onClick={() => setOpened({ round: opened.round + 1, whileAsleep: true })}>
+      Wake and watch
+    </Button>
+  );
   return (
     <Screen
       key={opened.round}

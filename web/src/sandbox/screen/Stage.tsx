@@ -117,7 +117,17 @@ export function Stage({ websocket, driving, scaling, label, onWire, onClipboard,
   return (
     <>
       <div ref={place} className={`screen-place ${scaling}`} data-keys="own" role="application" aria-label={label} />
-      <textarea ref={field} className="screen-field" defaultValue={FILLING} aria-label="Type into the screen" tabIndex={-1} autoCapitalize="off" autoComplete="off" spellCheck={false} onInput={type} />
+      <textarea
+        ref={field}
+        className="screen-field"
+        defaultValue={FILLING}
+        aria-label="Type into the screen"
+        tabIndex={-1}
+        autoCapitalize="off"
+        autoComplete="off"
+        spellCheck={false}
+        onInput={type}
+      />
     </>
   );
 }

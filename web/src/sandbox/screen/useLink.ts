@@ -53,7 +53,11 @@ export function useLink(sandbox: Sandbox, enabled: boolean) {
   });
   useEffect(() => {
     clearTimeout(leaving.get(sandbox.id));
-    return () => void leaving.set(sandbox.id, setTimeout(() => leave(sandbox.id), LEAVES_MS));
+    return () =>
+      void leaving.set(
+        sandbox.id,
+        setTimeout(() => leave(sandbox.id), LEAVES_MS),
+      );
   }, [sandbox.id]);
   const renew = (): void => {
     sessionStorage.removeItem(place(sandbox.id));

@@ -4,7 +4,8 @@ import { networkChange, pairsText, policyChange, readList, readPairs, readTime, 
 
 describe("times", () => {
   it("go there and back", () => {
-    for (const seconds of [null, 1, 90, 7200, 5400, 86400, 100000]) expect(readTime(timeText(seconds)), String(seconds)).toEqual({ value: seconds });
+    for (const seconds of [null, 1, 90, 7200, 5400, 86400, 100000])
+      expect(readTime(timeText(seconds)), String(seconds)).toEqual({ value: seconds });
   });
 
   it("are refused when they are none", () => {
@@ -26,7 +27,14 @@ describe("pairs", () => {
 });
 
 describe("changes", () => {
-  const policy: Policy = { timeout_s: null, on_timeout: "pause", idle_s: 60, idle_cpu_share: 0.05, wake_on_traffic: true, keep_memory: true };
+  const policy: Policy = {
+    timeout_s: null,
+    on_timeout: "pause",
+    idle_s: 60,
+    idle_cpu_share: 0.05,
+    wake_on_traffic: true,
+    keep_memory: true,
+  };
 
   it("hold only what differs", () => {
     expect(policyChange(policy, policy)).toEqual({});
@@ -36,7 +44,10 @@ describe("changes", () => {
   it("of the network too", () => {
     const network = { internet: true, allow: ["1.1.1.1"], deny: [], public: true };
     expect(networkChange(network, { ...network, allow: [...network.allow] })).toEqual({});
-    expect(networkChange(network, { ...network, internet: false, deny: ["0.0.0.0/0"] })).toEqual({ internet: false, deny: ["0.0.0.0/0"] });
+    expect(networkChange(network, { ...network, internet: false, deny: ["0.0.0.0/0"] })).toEqual({
+      internet: false,
+      deny: ["0.0.0.0/0"],
+    });
   });
 
   it("read lists however they are written", () => {

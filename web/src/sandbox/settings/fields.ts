@@ -15,10 +15,15 @@ export type Read<T> = { value: T } | { problem: string };
 export function readTime(text: string): Read<number | null> {
   if (text.trim() === "") return { value: null };
   const seconds = parseDuration(text);
-  return seconds === null || seconds <= 0 ? { problem: "A time like 90s, 15m, 2h or 1d, or nothing for never." } : { value: seconds };
+  return seconds === null || seconds <= 0
+    ? { problem: "A time like 90s, 15m, 2h or 1d, or nothing for never." }
+    : { value: seconds };
 }
 
-export const pairsText = (pairs: Readonly<Record<string, string>>): string => Object.entries(pairs).map(([name, value]) => `${name}=${value}`).join("\n");
+export const pairsText = (pairs: Readonly<Record<string, string>>): string =>
+  Object.entries(pairs)
+    .map(([name, value]) => `${name}=${value}`)
+    .join("\n");
 
 /** One `name=value` a line. */
 export function readPairs(text: string): Read<Record<string, string>> {

@@ -13,7 +13,11 @@ export function HowLong({ value, onChange }: { value: number; onChange: (seconds
     <Field label="For">
       {(ids) => (
         <select {...ids} className="select" value={value} onChange={(event) => onChange(Number(event.target.value))}>
-          {TIMES.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
+          {TIMES.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
         </select>
       )}
     </Field>

@@ -31,7 +31,11 @@ export function LinkDialog({ sandbox, title, says, make, needsKey = false, onClo
     mutationFn: () => make(seconds, label.trim() || "a guest", needsKey ? key : undefined),
     onSuccess: () => client.invalidateQueries({ queryKey: keys.links(sandbox.id) }),
   });
-  const submit = <Button type="submit" look="primary" icon="link" busy={making.isPending} disabled={needsKey && key === ""}>Make link</Button>;
+  const submit = (
+    <Button type="submit" look="primary" icon="link" busy={making.isPending} disabled={needsKey && key === ""}>
+      Make link
+    </Button>
+  );
   return (
     <Dialog title={title} onClose={onClose} onSubmit={() => making.mutate()} wide>
       <p className="muted">{says}</p>
@@ -39,13 +43,25 @@ export function LinkDialog({ sandbox, title, says, make, needsKey = false, onClo
         {choices}
         <HowLong value={seconds} onChange={setSeconds} />
         <Field label="Who">
-          {(ids) => <input {...ids} className="input" value={label} maxLength={60} placeholder="anna" autoComplete="off" onChange={(event) => setLabel(event.target.value)} />}
+          {(ids) => (
+            <input
+              {...ids}
+              className="input"
+              value={label}
+              maxLength={60}
+              placeholder="anna"
+              autoComplete="off"
+              onChange={(event) => setLabel(event.target.value)}
+            />
+          )}
         </Field>
         {!needsKey && submit}
       </div>
       {needsKey && (
         <div className="share-fields">
-          <div className="grow"><KeyAgain value={key} onChange={setKey} what="A link that drives" /></div>
+          <div className="grow">
+            <KeyAgain value={key} onChange={setKey} what="A link that drives" />
+          </div>
           {submit}
         </div>
       )}

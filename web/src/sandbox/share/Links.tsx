@@ -36,10 +36,21 @@ export function Links({ sandbox, port, own = null }: LinksProps) {
       <ul className="links">
         {links.map((link) => (
           <li key={link.id} className="row">
-            <span className="grow truncate">{link.label || "no name"}{link.id === own && <span className="faint"> (this tab)</span>}</span>
+            <span className="grow truncate">
+              {link.label || "no name"}
+              {link.id === own && <span className="faint"> (this tab)</span>}
+            </span>
             <Mode of={link} />
-            <span className="small muted nowrap">ends <RelativeTime at={link.expires_at} /></span>
-            <IconButton icon="trash" small label={`Revoke the link of ${link.label || "no name"}`} disabled={link.id === own} onClick={() => revoke.mutate(link.id)} />
+            <span className="small muted nowrap">
+              ends <RelativeTime at={link.expires_at} />
+            </span>
+            <IconButton
+              icon="trash"
+              small
+              label={`Revoke the link of ${link.label || "no name"}`}
+              disabled={link.id === own}
+              onClick={() => revoke.mutate(link.id)}
+            />
           </li>
         ))}
       </ul>

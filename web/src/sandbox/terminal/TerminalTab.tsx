@@ -26,7 +26,8 @@ export default function TerminalTab({ sandbox }: { sandbox: Sandbox }) {
   });
   if (found.data) return <Terminals sandbox={sandbox} found={found.data} awake={awake} />;
   if (!awake) return <Asleep sandbox={sandbox}>Its terminals sleep with it, and go on where they were.</Asleep>;
-  if (found.error) return <ErrorState error={found.error} title="The terminals could not be listed" retry={() => void found.refetch()} />;
+  if (found.error)
+    return <ErrorState error={found.error} title="The terminals could not be listed" retry={() => void found.refetch()} />;
   return <Loading label="Looking for terminals" />;
 }
 
@@ -47,8 +48,18 @@ function Terminals({ sandbox, found, awake }: { sandbox: Sandbox; found: Named[]
   };
   if (open.length === 0) {
     return (
-      <EmptyState icon="terminal" title="No terminal is open" action={<Button look="primary" icon="plus" disabled={!awake} onClick={() => shelf.add()}>Open a terminal</Button>}>
-        <p>A shell in the sandbox. It goes on when you leave, reload or close the browser, and sleeps and wakes with the sandbox.</p>
+      <EmptyState
+        icon="terminal"
+        title="No terminal is open"
+        action={
+          <Button look="primary" icon="plus" disabled={!awake} onClick={() => shelf.add()}>
+            Open a terminal
+          </Button>
+        }
+      >
+        <p>
+          A shell in the sandbox. It goes on when you leave, reload or close the browser, and sleeps and wakes with the sandbox.
+        </p>
       </EmptyState>
     );
   }
@@ -57,17 +68,37 @@ function Terminals({ sandbox, found, awake }: { sandbox: Sandbox; found: Named[]
       <div className="terminal-bar">
         <div className="terminal-tabs" role="group" aria-label="Terminals">
           {open.map((each) => (
-            <TerminalName key={each.tag} open={each} selected={each.tag === active} onSelect={() => shelf.show(each.tag)} onClose={() => close(each)} />
+            <TerminalName
+              key={each.tag}
+              open={each}
+              selected={each.tag === active}
+              onSelect={() => shelf.show(each.tag)}
+              onClose={() => close(each)}
+            />
           ))}
         </div>
         <IconButton icon="plus" label="New terminal" small disabled={!awake} onClick={() => shelf.add()} />
         <span className="grow" />
-        <Button small look="ghost" icon="eye" aria-pressed={reader} onClick={toggleReader} title="Say output aloud by a screen reader. Shift+Esc leaves the terminal.">
+        <Button
+          small
+          look="ghost"
+          icon="eye"
+          aria-pressed={reader}
+          onClick={toggleReader}
+          title="Say output aloud by a screen reader. Shift+Esc leaves the terminal."
+        >
           <span className="wide-only">Screen reader</span>
         </Button>
       </div>
       {open.map((each) => (
-        <TerminalView key={each.tag} sandbox={sandbox} open={each} active={each.tag === active} awake={awake} onReplace={() => (shelf.drop(each.tag), shelf.add())} />
+        <TerminalView
+          key={each.tag}
+          sandbox={sandbox}
+          open={each}
+          active={each.tag === active}
+          awake={awake}
+          onReplace={() => (shelf.drop(each.tag), shelf.add())}
+        />
       ))}
       {closing && (
         <Confirm
@@ -76,14 +107,27 @@ function Terminals({ sandbox, found, awake }: { sandbox: Sandbox; found: Named[]
           onClose={() => setClosing(null)}
           onConfirm={() => closing.session.end().then(() => shelf.drop(closing.tag))}
         >
-          <p>The shell and everything that runs in it is killed. To keep it running, just leave this page: the terminal is still here when you come back.</p>
+          <p>
+            The shell and everything that runs in it is killed. To keep it running, just leave this page: the terminal is still
+            here when you come back.
+          </p>
         </Confirm>
       )}
     </div>
   );
 }
 
-function TerminalName({ open, selected, onSelect, onClose }: { open: Open; selected: boolean; onSelect: () => void; onClose: () => void }) {
+function TerminalName({
+  open,
+  selected,
+  onSelect,
+  onClose,
+}: {
+  open: Open;
+  selected: boolean;
+  onSelect: () => void;
+  onClose: () => void;
+}) {
   const title = useSyncExternalStore(open.session.subscribe, () => open.session.title);
   const phase = useSyncExternalStore(open.session.subscribe, () => open.session.phase);
   return (
@@ -97,7 +141,19 @@ function TerminalName({ open, selected, onSelect, onClose }: { open: Open; selec
   );
 }
 
-function TerminalView({ sandbox, open, active, awake, onReplace }: { sandbox: Sandbox; open: Open; active: boolean; awake: boolean; onReplace: () => void }) {
+function TerminalView({
+  sandbox,
+  open,
+  active,
+  awake,
+  onReplace,
+}: {
+  sandbox: Sandbox;
+  open: Open;
+  active: boolean;
+  awake: boolean;
+  onReplace: () => void;
+}) {
   const element = useRef<HTMLDivElement>(null);
   const { session } = open;
   const phase = useSyncExternalStore(session.subscribe, () => session.phase);
@@ -130,19 +186,29 @@ function TerminalView({ sandbox, open, active, awake, onReplace }: { sandbox: Sa
     <div className="terminal-view" role="region" aria-label={`Terminal ${open.number}`} data-keys="own" hidden={!active}>
       <div className="terminal-place" ref={element} aria-label={`Terminal ${open.number}`} role="group" />
       {!awake ? (
-        <div className="terminal-over"><Asleep sandbox={sandbox}>The terminal goes on where it was.</Asleep></div>
+        <div className="terminal-over">
+          <Asleep sandbox={sandbox}>The terminal goes on where it was.</Asleep>
+        </div>
       ) : phase.kind === "ended" ? (
         <div className="terminal-foot" role="status">
-          <span>{phase.exit ? `The shell ended (${phase.exit.status || `exit ${phase.exit.code}`}).` : "The shell is gone."}</span>
-          <Button small onClick={onReplace}>Start a new one</Button>
+          <span>
+            {phase.exit ? `The shell ended (${phase.exit.status || `exit ${phase.exit.code}`}).` : "The shell is gone."}
+          </span>
+          <Button small onClick={onReplace}>
+            Start a new one
+          </Button>
         </div>
       ) : phase.kind === "failed" ? (
         <div className="terminal-foot" role="alert">
           <span>{messageOf(phase.error)}</span>
-          <Button small onClick={() => session.connect(sandbox)}>Reconnect</Button>
+          <Button small onClick={() => session.connect(sandbox)}>
+            Reconnect
+          </Button>
         </div>
       ) : phase.kind === "connecting" ? (
-        <div className="terminal-foot" role="status"><span className="spinner" aria-hidden="true" /> Connecting…</div>
+        <div className="terminal-foot" role="status">
+          <span className="spinner" aria-hidden="true" /> Connecting…
+        </div>
       ) : null}
     </div>
   );

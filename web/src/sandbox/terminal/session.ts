@@ -158,7 +158,7 @@ export class TerminalSession {
   }
 
   async #follow(wire: AbortController): Promise<void> {
-    for (let attempt = 0; ; ) {
+    for (let attempt = 0; ;) {
       this.#set({ kind: "connecting" });
       try {
         for await (const event of this.#events(wire.signal)) {

@@ -7,7 +7,20 @@ import type { Sandbox } from "../../api/types";
 import { useNames, useSources } from "../../app/queries";
 import { useEvents } from "../../events/useEvents";
 import { titleOf } from "../../fleet/words";
-import { Button, Confirm, EmptyState, ErrorState, format, Icon, Loading, Menu, notify, useNow, type IconName, type MenuEntry } from "../../ui";
+import {
+  Button,
+  Confirm,
+  EmptyState,
+  ErrorState,
+  format,
+  Icon,
+  Loading,
+  Menu,
+  notify,
+  useNow,
+  type IconName,
+  type MenuEntry,
+} from "../../ui";
 import { history } from "../agent/status";
 import { SnapshotDialog } from "../dialogs";
 import { isAwake, isOver } from "../state";
@@ -15,11 +28,30 @@ import { useChanges } from "../useChanges";
 import { heirOf } from "./heir";
 import { called, CATEGORIES, groupByDay, mergeTimeline, type Category, type Glyph, type Item } from "./merge";
 
-const LABELS: Record<Category, string> = { life: "Life", snapshots: "Snapshots", commands: "Commands", people: "People", changes: "Changes", errors: "Errors" };
+const LABELS: Record<Category, string> = {
+  life: "Life",
+  snapshots: "Snapshots",
+  commands: "Commands",
+  people: "People",
+  changes: "Changes",
+  errors: "Errors",
+};
 
 const ICONS: Record<Glyph, IconName> = {
-  born: "plus", moon: "moon", sun: "sun", camera: "camera", fork: "fork", back: "undo", dead: "close", error: "warning", pen: "settings",
-  terminal: "terminal", person: "hand", question: "inbox", trash: "trash", dot: "info",
+  born: "plus",
+  moon: "moon",
+  sun: "sun",
+  camera: "camera",
+  fork: "fork",
+  back: "undo",
+  dead: "close",
+  error: "warning",
+  pen: "settings",
+  terminal: "terminal",
+  person: "hand",
+  question: "inbox",
+  trash: "trash",
+  dot: "info",
 };
 
 /** Everything that happened to it and in it, on one clock. */
@@ -46,11 +78,22 @@ export function TimelineTab({ sandbox }: { sandbox: Sandbox }) {
   });
   const sandboxName = useNames();
   const sourceOf = useSources([sandbox.template]);
-  const nameOf = (id: string): string => kept.data?.find((snapshot) => snapshot.id === id)?.name ?? (id === sandbox.template ? sourceOf(id) : sandboxName(id));
+  const nameOf = (id: string): string =>
+    kept.data?.find((snapshot) => snapshot.id === id)?.name ?? (id === sandbox.template ? sourceOf(id) : sandboxName(id));
   const there = useMemo(() => new Set(kept.data?.map(({ id }) => id)), [kept.data]);
-  const items = useMemo(() => mergeTimeline(events.events ?? [], commands.data ?? [], questions.data ?? []), [events.events, commands.data, questions.data]);
+  const items = useMemo(
+    () => mergeTimeline(events.events ?? [], commands.data ?? [], questions.data ?? []),
+    [events.events, commands.data, questions.data],
+  );
   const counts = useMemo(() => countBy(items), [items]);
-  const days = useMemo(() => groupByDay(items.filter(({ category }) => !hidden.has(category)), now), [items, hidden, now]);
+  const days = useMemo(
+    () =>
+      groupByDay(
+        items.filter(({ category }) => !hidden.has(category)),
+        now,
+      ),
+    [items, hidden, now],
+  );
 
   const toggle = (category: Category): void => {
     const next = new Set(hidden);
@@ -64,29 +107,59 @@ export function TimelineTab({ sandbox }: { sandbox: Sandbox }) {
       <div className="timeline-bar">
         <div className="chips" role="group" aria-label="Show">
           {CATEGORIES.filter((category) => counts[category] > 0).map((category) => (
-            <button key={category} type="button" className="chip" aria-pressed={!hidden.has(category)} onClick={() => toggle(category)}>
+            <button
+              key={category}
+              type="button"
+              className="chip"
+              aria-pressed={!hidden.has(category)}
+              onClick={() => toggle(category)}
+            >
               {LABELS[category]} <span className="faint number">{counts[category]}</span>
             </button>
           ))}
         </div>
-        {!isOver(sandbox) && <Button small icon="camera" disabled={!isAwake(sandbox)} onClick={() => setAsking("snapshot")}>Snapshot now</Button>}
+        {!isOver(sandbox) && (
+          <Button small icon="camera" disabled={!isAwake(sandbox)} onClick={() => setAsking("snapshot")}>
+            Snapshot now
+          </Button>
+        )}
       </div>
-      {days.length === 0 && <EmptyState icon="clock" title="Nothing to show"><p>{items.length > 0 ? "Every kind is switched off." : "Nothing has happened yet."}</p></EmptyState>}
+      {days.length === 0 && (
+        <EmptyState icon="clock" title="Nothing to show">
+          <p>{items.length > 0 ? "Every kind is switched off." : "Nothing has happened yet."}</p>
+        </EmptyState>
+      )}
       {days.map((day) => (
         <section key={day.label} className="timeline-day">
           <h2>{day.label}</h2>
           <ol>
             {day.items.map((item) => (
-              <Row key={item.id} item={item} detail={item.detail && called(item.detail, nameOf)} canReturn={!isOver(sandbox) && item.snapshot !== null && there.has(item.snapshot)} onAsk={(what) => setAsking({ item, what })} />
+              <Row
+                key={item.id}
+                item={item}
+                detail={item.detail && called(item.detail, nameOf)}
+                canReturn={!isOver(sandbox) && item.snapshot !== null && there.has(item.snapshot)}
+                onAsk={(what) => setAsking({ item, what })}
+              />
             ))}
           </ol>
         </section>
       ))}
-      {events.hasNextPage && <Button busy={events.isFetchingNextPage} onClick={() => void events.fetchNextPage()}>Earlier</Button>}
-      {!isAwake(sandbox) && !isOver(sandbox) && <p className="small muted">It is asleep: the commands it ran are shown when it is awake.</p>}
+      {events.hasNextPage && (
+        <Button busy={events.isFetchingNextPage} onClick={() => void events.fetchNextPage()}>
+          Earlier
+        </Button>
+      )}
+      {!isAwake(sandbox) && !isOver(sandbox) && (
+        <p className="small muted">It is asleep: the commands it ran are shown when it is awake.</p>
+      )}
       {asking === "snapshot" && <SnapshotDialog sandbox={sandbox} onClose={() => setAsking(null)} />}
-      {asking !== null && asking !== "snapshot" && asking.what === "rollback" && <RollBack sandbox={sandbox} item={asking.item} onClose={() => setAsking(null)} />}
-      {asking !== null && asking !== "snapshot" && asking.what === "fork" && <ForkFrom sandbox={sandbox} item={asking.item} onClose={() => setAsking(null)} />}
+      {asking !== null && asking !== "snapshot" && asking.what === "rollback" && (
+        <RollBack sandbox={sandbox} item={asking.item} onClose={() => setAsking(null)} />
+      )}
+      {asking !== null && asking !== "snapshot" && asking.what === "fork" && (
+        <ForkFrom sandbox={sandbox} item={asking.item} onClose={() => setAsking(null)} />
+      )}
     </div>
   );
 }
@@ -97,17 +170,36 @@ function countBy(items: readonly Item[]): Record<Category, number> {
   return counts;
 }
 
-function Row({ item, detail, canReturn, onAsk }: { item: Item; detail: string | null; canReturn: boolean; onAsk: (what: "rollback" | "fork") => void }) {
+function Row({
+  item,
+  detail,
+  canReturn,
+  onAsk,
+}: {
+  item: Item;
+  detail: string | null;
+  canReturn: boolean;
+  onAsk: (what: "rollback" | "fork") => void;
+}) {
   const entries: MenuEntry[] = [
     { label: "Fork from here…", icon: "fork", onSelect: () => onAsk("fork") },
     { label: "Roll back here…", icon: "undo", onSelect: () => onAsk("rollback") },
   ];
   return (
     <li className={`timeline-item ${item.tone}`}>
-      <time className="small muted number" dateTime={new Date(item.at).toISOString()} title={format.moment(item.at)}>{format.clock(item.at)}</time>
-      <span className="timeline-glyph"><Icon name={ICONS[item.glyph]} size={14} /></span>
+      <time className="small muted number" dateTime={new Date(item.at).toISOString()} title={format.moment(item.at)}>
+        {format.clock(item.at)}
+      </time>
+      <span className="timeline-glyph">
+        <Icon name={ICONS[item.glyph]} size={14} />
+      </span>
       <div className="timeline-what">
-        <p className={item.category === "commands" ? "mono" : "timeline-title"} title={item.category === "commands" ? item.title : undefined}>{item.title}</p>
+        <p
+          className={item.category === "commands" ? "mono" : "timeline-title"}
+          title={item.category === "commands" ? item.title : undefined}
+        >
+          {item.title}
+        </p>
         {detail && <p className="small muted">{detail}</p>}
       </div>
       {canReturn && <Menu label={`Go back to ${item.title} of ${format.clock(item.at)}`} small entries={entries} />}
@@ -131,8 +223,14 @@ function RollBack({ sandbox, item, onClose }: Return) {
   };
   return (
     <Confirm title="Roll back here?" verb="Roll back" tone="primary" onConfirm={go} onClose={onClose}>
-      <p>{titleOf(sandbox)} goes back to {format.moment(item.at)}: its files and, if the snapshot has it, its memory. Open connections are cut.</p>
-      <p><strong>Nothing is lost:</strong> the moment you leave is kept as a snapshot named <code>before-rollback-…</code>, with its memory. You can roll back to it the same way.</p>
+      <p>
+        {titleOf(sandbox)} goes back to {format.moment(item.at)}: its files and, if the snapshot has it, its memory. Open
+        connections are cut.
+      </p>
+      <p>
+        <strong>Nothing is lost:</strong> the moment you leave is kept as a snapshot named <code>before-rollback-…</code>, with
+        its memory. You can roll back to it the same way.
+      </p>
     </Confirm>
   );
 }
@@ -141,12 +239,20 @@ function ForkFrom({ sandbox, item, onClose }: Return) {
   const navigate = useNavigate();
   const make = async (): Promise<void> => {
     const fresh = await createSandbox(heirOf(sandbox, item.snapshot ?? ""));
-    notify(`${titleOf(fresh)} begins at ${format.moment(item.at)}.`, { action: { label: "Open", run: () => void navigate({ to: "/app/sandboxes/$id", params: { id: fresh.id } }) } });
+    notify(`${titleOf(fresh)} begins at ${format.moment(item.at)}.`, {
+      action: { label: "Open", run: () => void navigate({ to: "/app/sandboxes/$id", params: { id: fresh.id } }) },
+    });
   };
   return (
     <Confirm title="Fork from here?" verb="Fork" tone="primary" onConfirm={make} onClose={onClose}>
-      <p>A new sandbox begins at {format.moment(item.at)}, with the files and, if the snapshot has it, the memory of that moment. {titleOf(sandbox)} is not changed.</p>
-      <p className="muted">It sleeps as {titleOf(sandbox)} does, and may reach the same{sandbox.network?.proxy ? ", but without the internet: its proxy's password is not known here" : ""}.</p>
+      <p>
+        A new sandbox begins at {format.moment(item.at)}, with the files and, if the snapshot has it, the memory of that moment.{" "}
+        {titleOf(sandbox)} is not changed.
+      </p>
+      <p className="muted">
+        It sleeps as {titleOf(sandbox)} does, and may reach the same
+        {sandbox.network?.proxy ? ", but without the internet: its proxy's password is not known here" : ""}.
+      </p>
     </Confirm>
   );
 }
