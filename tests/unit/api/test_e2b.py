@@ -113,7 +113,9 @@ async def test_a_rule_counts_for_https_unless_it_says_otherwise(http: httpx.Asyn
     network = {"rules": {"api.example.com": [rule], "plain.example.com": [{**rule, "plain": True}]}}
     id = SandboxId((await create(http, network=network))["sandboxID"])
     assert house.node.guests[id].egress.plain == ("plain.example.com",)
-    assert (await http.get(f"/sandboxes/{id}")).json()["network"]["rules"] == network["rules"]
+    masked = {"transform": {"headers": {"X-Key": MASK}}}
+    shown = {"api.example.com": [masked], "plain.example.com": [{**masked, "plain": True}]}
+    assert (await http.get(f"/sandboxes/{id}")).json()["network"]["rules"] == shown
 
 
 async def test_rules_by_name_headers_proxies_and_dns_are_taken_and_shown(http: httpx.AsyncClient, house: House) -> None:

@@ -47,11 +47,11 @@ export function NameDialog({ sandbox, folder, kind, from, taken, onClose, onMade
       }
     >
       <Field label="Name" hint={`In ${folder}`} problem={touched ? problem : null}>
-        {/* eslint-disable-next-line jsx-a11y/no-autofocus -- the only field of a dialog that was just asked for */}
         {(ids) => (
           <input
             {...ids}
             className="input mono"
+            // eslint-disable-next-line jsx-a11y/no-autofocus -- the only field of a dialog that was just asked for
             autoFocus
             autoComplete="off"
             spellCheck={false}
