@@ -8,13 +8,14 @@ TEMPLATES := base
 PYTHONS := 3.12
 WITH_TOOLS :=
 
-.PHONY: help environment up setup test test-real test-served test-unit soak bench bundle pictures fmt lint clean
+.PHONY: help environment up setup test test-real test-served test-unit test-bundle soak bench bundle pictures fmt lint clean
 
 help:
 	@echo "make up         install what is missing, then serve in the foreground (needs root)"
 	@echo "make setup      install what is missing, without serving (needs root)"
 	@echo "make test       set-up, lint and every test (needs root)"
 	@echo "make test-unit  the tests that need no root"
+	@echo "make test-bundle  build a bundle and install it without a network: minutes (needs root)"
 	@echo "make soak       two hundred sleeps with a live client (needs root)"
 	@echo "make bench      measure against the bars; results in bench/results (needs root)"
 	@echo "make bundle     write dist/roost-VERSION-linux-MACHINE.tar, for machines without a network (needs root);"
@@ -54,6 +55,10 @@ test-served:
 test-unit: environment
 	scripts/web run -s test
 	$(BIN)/pytest -n 2 $(WITHOUT_ROOT)
+
+test-bundle: environment
+	$(BIN)/roost setup --cache-only
+	$(BIN)/pytest tests/bundle
 
 soak: environment
 	$(BIN)/roost setup --cache-only

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -31,14 +31,20 @@ document.addEventListener('securitypolicyviolation', (event) => {
 
 
 @contextmanager
-def chromium(*flags: str) -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        yield browser
+
+
+@contextmanager
+def launched(playwright: Playwright, *flags: str) -> Iterator[Browser]:
+    """Another browser of the one Playwright that a process can have."""
     expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], timeout=2 * PATIENCE_MS)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], timeout=2 * PATIENCE_MS)
+    try:
+        yield browser
+    finally:
+        browser.close()
 
 
 @dataclass  # without slots: Playwright leaves its mark on whatever it calls back

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from roost.client import Sandbox
 from tests.real.server import MADE_WITHIN_S, Server, eventually, sandbox_of, serving
-from tests.web.browser import CHROMIUM, chromium, visit
+from tests.web.browser import CHROMIUM, launched, visit
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,8 +30,14 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with launched(playwright) as browser:
         yield browser
 
 

@@ -7,12 +7,12 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 from roost.client import Sandbox
 from roost.domain.errors import Conflict
 from tests.real.server import Server, eventually, sandbox_of, serving
-from tests.web.browser import chromium, sign_in_by_name, visit
+from tests.web.browser import launched, sign_in_by_name, visit
 from tests.web.test_origin import ATTACK, REPORT, names_of_keys, signed
 
 DOMAIN = "roost.test"
@@ -26,9 +26,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def browser(server: Server) -> Iterator[Browser]:
+def browser(server: Server, playwright: Playwright) -> Iterator[Browser]:
     """For which the whole world is this machine."""
-    with chromium("--host-resolver-rules=MAP * 127.0.0.1") as browser:
+    with launched(playwright, "--host-resolver-rules=MAP * 127.0.0.1") as browser:
         yield browser
 
 
