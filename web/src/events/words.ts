@@ -47,7 +47,7 @@ export const EVENT_WORDS: Record<string, Word> = {
   },
   "sandbox.forked": { icon: "fork", tone: "blue", say: () => "was forked" },
   "sandbox.updated": { icon: "settings", tone: "plain", say: () => "was changed" },
-  "sandbox.tokens_rotated": { icon: "settings", tone: "plain", say: () => "got new tokens; the old ones open nothing" },
+  "sandbox.tokens_rotated": { icon: "key", tone: "amber", say: (facts) => `got new tokens${because(facts)}` },
   "sandbox.rewound": {
     icon: "undo",
     tone: "amber",
