@@ -8,7 +8,7 @@ import pytest
 
 from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State
-from tests.flows.world import ME, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -20,27 +20,27 @@ async def create(roost: Roost) -> None:
 
 
 async def pause(roost: Roost) -> None:
-    await roost.power.pause(TEAM, "awake")
+    await roost.power.pause(ME, "awake")
 
 
 async def resume(roost: Roost) -> None:
-    await roost.power.resume(TEAM, "asleep")
+    await roost.power.resume(ME, "asleep")
 
 
 async def snapshot(roost: Roost) -> None:
-    await roost.snapshots.take(TEAM, "awake", name="kept")
+    await roost.snapshots.take(ME, "awake", name="kept")
 
 
 async def kill(roost: Roost) -> None:
-    await roost.sandboxes.kill(TEAM, "awake")
+    await roost.sandboxes.kill(ME, "awake")
 
 
 async def kill_sleeper(roost: Roost) -> None:
-    await roost.sandboxes.kill(TEAM, "asleep")
+    await roost.sandboxes.kill(ME, "asleep")
 
 
 async def kill_sleeper_at_once(roost: Roost) -> None:
-    await roost.sandboxes.kill(TEAM, "asleep", keep=False)
+    await roost.sandboxes.kill(ME, "asleep", keep=False)
 
 
 async def undelete(roost: Roost) -> None:
@@ -49,7 +49,7 @@ async def undelete(roost: Roost) -> None:
 
 
 async def roll_back(roost: Roost) -> None:
-    await roost.rollbacks.roll_back(TEAM, "awake", "start")
+    await roost.rollbacks.roll_back(ME, "awake", "start")
 
 
 async def fork(roost: Roost) -> None:
@@ -91,13 +91,13 @@ async def inhabited(ground: Ground) -> Ground:
     """Beside the template: a sandbox that runs, one that sleeps, and a dead one that can come back."""
     async with serving(ground) as roost:
         await roost.sandbox(name="awake")
-        await roost.snapshots.take(TEAM, "awake", name="start")
+        await roost.snapshots.take(ME, "awake", name="start")
         gone = await roost.sandbox(name="gone")
         roost.guest(gone).disk = "weeks of work"
-        await roost.sandboxes.kill(TEAM, "gone")
+        await roost.sandboxes.kill(ME, "gone")
         sleeper = await roost.sandbox(name="asleep")
         roost.guest(sleeper).memory = "dreams"
-        await roost.power.pause(TEAM, "asleep")
+        await roost.power.pause(ME, "asleep")
         await roost.flights.drain()
     return ground
 
@@ -126,7 +126,7 @@ async def test_a_pause_that_a_crash_cut_keeps_the_memory(ground: Ground, point: 
     async with serving(ground) as roost:
         await roost.flights.drain()
         assert (await ground.record(sandbox.id)).state is State.PAUSED
-        await roost.power.resume(TEAM, sandbox.id)
+        await roost.power.resume(ME, sandbox.id)
         assert roost.guest(sandbox).memory == "counting: 41"
 
 
@@ -139,7 +139,7 @@ async def test_a_pause_is_finished_however_long_the_server_was_away(ground: Grou
     async with serving(ground) as roost:
         await roost.flights.drain()
         assert (await ground.record(sandbox.id)).state is State.PAUSED
-        await roost.power.resume(TEAM, sandbox.id)
+        await roost.power.resume(ME, sandbox.id)
         assert roost.guest(sandbox).memory == "thoughts"
 
 
@@ -159,9 +159,9 @@ async def test_after_a_machine_crash_sleepers_sleep_and_the_others_fall_back(gro
         plain, saved, sleeper = [await roost.sandbox(name=name) for name in ("plain", "saved", "sleeper")]
         roost.guest(plain).disk = "plain work"
         roost.guest(saved).memory = "at the snapshot"
-        await roost.snapshots.take(TEAM, "saved")
+        await roost.snapshots.take(ME, "saved")
         roost.guest(saved).memory = "later"
-        await roost.power.pause(TEAM, "sleeper")
+        await roost.power.pause(ME, "sleeper")
         await roost.flights.drain()
     ground.node.crash_machine()
     async with serving(ground) as roost:
@@ -171,7 +171,7 @@ async def test_after_a_machine_crash_sleepers_sleep_and_the_others_fall_back(gro
         assert (await ground.record(saved.id)).state is State.PAUSED
         assert (await ground.record(sleeper.id)).state is State.PAUSED
         await ground.check_invariants()
-        await roost.power.resume(TEAM, "saved")
+        await roost.power.resume(ME, "saved")
         assert roost.guest(saved).memory == "at the snapshot"
 
 
@@ -192,7 +192,7 @@ async def test_a_broken_orphan_does_not_keep_the_server_from_starting(ground: Gr
         await transaction.delete(type(orphan), orphan.id)
     ground.node.fail("kill", RoostError("stuck", "it will not die"), sandbox=orphan.id, times=2)
     async with serving(ground) as roost:
-        assert (await roost.power.pause(TEAM, sandbox.id)).state is State.PAUSED
+        assert (await roost.power.pause(ME, sandbox.id)).state is State.PAUSED
         assert orphan.id in ground.node.guests
         ground.clock.advance(5)  # tried at the start and at the first look; now again
         await ground.until(lambda: _gone(ground, orphan.id))

@@ -15,7 +15,7 @@ from roost.domain.events import EventKind
 from roost.domain.link import LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
-from tests.flows.world import BASE, ME, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import BASE, ME, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ async def test_one_who_went_away_or_whose_link_ends_is_forgotten_inside_too(roos
     assert believed(roost.ground, sandbox) is None
     link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL)
     await roost.drivers.take(token)
-    await roost.links.revoke(TEAM, sandbox.id, link.id)
+    await roost.links.revoke(ME, sandbox.id, link.id)
     await roost.quiet()
     assert believed(roost.ground, sandbox) is None
 
@@ -71,13 +71,13 @@ async def test_what_changes_in_its_sleep_is_known_when_it_wakes(roost: Roost) ->
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
     took = await roost.drivers.take(token)
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert believed(roost.ground, sandbox) == took
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.drivers.give(token)
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert believed(roost.ground, sandbox) is None
 
 
@@ -85,11 +85,11 @@ async def test_what_changes_while_it_wakes_is_known_afterwards(roost: Roost) -> 
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
     await roost.drivers.take(token)
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     gate = roost.ground.node.gate("resume")
     async with anyio.create_task_group() as group:
-        group.start_soon(roost.power.resume, TEAM, sandbox.id)
+        group.start_soon(roost.power.resume, ME, sandbox.id)
         await gate.reached.wait()
         await roost.drivers.give(token)
         gate.open()
@@ -128,7 +128,7 @@ async def test_one_who_takes_over_does_not_wait_for_a_guest_that_is_held_still(r
         took.append(await roost.drivers.take(token))
 
     async with anyio.create_task_group() as group:
-        group.start_soon(roost.snapshots.take, TEAM, sandbox.id)
+        group.start_soon(roost.snapshots.take, ME, sandbox.id)
         await gate.reached.wait()
         group.start_soon(take)
         await roost.ground.until(lambda: is_ordered(roost, "inform"))
@@ -163,9 +163,9 @@ async def test_a_kill_ends_the_drive(roost: Roost) -> None:
     for sandbox in (awake, asleep):
         await roost.drivers.take(await control(roost, sandbox))
     roost.ground.clock.advance(3)
-    await roost.power.pause(TEAM, asleep.id)
+    await roost.power.pause(ME, asleep.id)
     for sandbox in (awake, asleep):
-        await roost.sandboxes.kill(TEAM, sandbox.id)
+        await roost.sandboxes.kill(ME, sandbox.id)
         assert await ends(roost.ground, sandbox) == ["the sandbox was killed"]
         assert (await roost.ground.record(sandbox.id)).driver is None
     await roost.flights.drain()
@@ -175,7 +175,7 @@ async def test_a_kill_that_outlives_its_server_ends_the_drive_once(ground: Groun
     async with serving(ground) as roost:
         sandbox = await roost.sandbox()
         await roost.drivers.take(await control(roost, sandbox))
-    await dies_at(ground, "before kill", lambda roost: roost.sandboxes.kill(TEAM, sandbox.id))
+    await dies_at(ground, "before kill", lambda roost: roost.sandboxes.kill(ME, sandbox.id))
     async with serving(ground) as roost:
         await roost.quiet()
     assert await ends(ground, sandbox) == ["the sandbox was killed"]
@@ -196,7 +196,7 @@ async def test_who_leaves_a_sleeper_has_left(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL, label="anna")
     await roost.drivers.take(token)
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     roost.ground.ledger.watched[link.id] = roost.ground.clock.now() + 30  # before the screen until then
     await pass_time(roost, 30)
     assert (await roost.ground.record(sandbox.id)).driver is not None

@@ -9,11 +9,10 @@ from roost.control.drivers import GRACE_S
 from roost.control.links import MOST_LINKS
 from roost.domain.errors import Conflict, Exhausted, Forbidden, Gone, Invalid, NotFound, SandboxDead, Unauthenticated
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import TeamId
 from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Driver, Sandbox
 from tests.flows.test_keeper import pass_time
-from tests.flows.world import ME, STRANGER, TEAM, Ground, Roost, serving
+from tests.flows.world import ME, STRANGER, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -39,16 +38,16 @@ async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:
     sandbox = await roost.sandbox(name="desk")
     link, token = await roost.links.make(ME, "desk", label="anna")
     assert (link.mode, link.sandbox, link.expires_at) == (LinkMode.VIEW, sandbox.id, link.created_at + 3600)
-    assert await roost.links.list(TEAM, "desk") == (link,)
+    assert await roost.links.list(ME, "desk") == (link,)
     assert all(token not in repr(kept) for kept in await links(roost.ground))
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.links == {link.digest: link}
-    await roost.links.revoke(TEAM, "desk", link.id)
-    assert await roost.links.list(TEAM, "desk") == ()
+    await roost.links.revoke(ME, "desk", link.id)
+    assert await roost.links.list(ME, "desk") == ()
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.links == {}
     with pytest.raises(NotFound):
-        await roost.links.revoke(TEAM, "desk", link.id)
+        await roost.links.revoke(ME, "desk", link.id)
     with pytest.raises(Unauthenticated):
         await roost.drivers.look(token)
 
@@ -56,16 +55,15 @@ async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:
 async def test_links_are_for_ones_own_sandboxes(roost: Roost) -> None:
     mine, other = await roost.sandbox(), await roost.sandbox()
     link, _ = await control_link(roost, mine)
-    stranger = TeamId("strangers")
     for attempt in (
         roost.links.make(STRANGER, mine.id),
-        roost.links.list(stranger, mine.id),
-        roost.links.revoke(stranger, mine.id, link.id),
-        roost.links.revoke(TEAM, other.id, link.id),
+        roost.links.list(STRANGER, mine.id),
+        roost.links.revoke(STRANGER, mine.id, link.id),
+        roost.links.revoke(ME, other.id, link.id),
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert await roost.links.list(TEAM, mine.id) == (link,)
+    assert await roost.links.list(ME, mine.id) == (link,)
 
 
 @pytest.mark.parametrize(
@@ -180,10 +178,10 @@ async def test_a_link_that_ends_takes_its_driver_along(roost: Roost) -> None:
     assert (await anext(changes)).sandbox == sandbox.id, "who holds its screens open is told"
     with pytest.raises(Gone):
         await roost.drivers.take(token)
-    assert await roost.links.list(TEAM, sandbox.id) == ()
+    assert await roost.links.list(ME, sandbox.id) == ()
     again, token = await control_link(roost, sandbox)
     await roost.drivers.take(token)
-    await roost.links.revoke(TEAM, sandbox.id, again.id)
+    await roost.links.revoke(ME, sandbox.id, again.id)
     assert [event.facts.get("why") for event in await driven(roost.ground, sandbox)] == [
         None,
         "the link ended",
@@ -211,10 +209,10 @@ async def test_old_links_and_those_of_the_dead_are_collected(roost: Roost) -> No
     stays, _ = await control_link(roost, living, seconds=30 * 24 * 3600)
     _, orphaned = await control_link(roost, dying, seconds=30 * 24 * 3600)
     await roost.drivers.take(orphaned)
-    await roost.sandboxes.kill(TEAM, dying.id)
+    await roost.sandboxes.kill(ME, dying.id)
     with pytest.raises(SandboxDead):
         await roost.drivers.look(orphaned)
-    assert await roost.links.list(TEAM, dying.id) == ()
+    assert await roost.links.list(ME, dying.id) == ()
     with pytest.raises(SandboxDead):
         await roost.links.make(ME, dying.id)
     await pass_time(roost, 700, step=60)
@@ -241,10 +239,10 @@ async def test_a_driver_stays_over_sleep(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     link, token = await control_link(roost, sandbox)
     took = await roost.drivers.take(token)
-    await roost.power.pause(TEAM, sandbox.id)
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert await driver(roost.ground, sandbox) == took
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.drivers.give(token)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver is None and link.digest in route.links
@@ -253,8 +251,8 @@ async def test_a_driver_stays_over_sleep(roost: Roost) -> None:
 async def test_a_rollback_gives_the_seat_up(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     _, token = await control_link(roost, sandbox)
-    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id)
     await roost.drivers.take(token)
-    back = await roost.rollbacks.roll_back(TEAM, sandbox.id, kept.id)
+    back = await roost.rollbacks.roll_back(ME, sandbox.id, kept.id)
     assert back.driver is None
     assert (await driven(roost.ground, sandbox))[-1].facts["why"] == "the sandbox was rolled back"

@@ -18,7 +18,7 @@ from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.snapshot import Kind
 from tests.flows.test_meetings import Asked
-from tests.flows.world import TEAM, Ground, Roost, serving
+from tests.flows.world import ME, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 BROKEN = EngineFailed("do it", "no reason")
@@ -43,7 +43,7 @@ async def test_a_failed_pause_leaves_it_running_and_reachable(roost: Roost) -> N
     sandbox = await roost.sandbox()
     roost.ground.node.fail("pause", NodeFull("disk", "1 GB", "0 MB"))
     with pytest.raises(NodeFull):
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.RUNNING
     route = roost.directory.locate(sandbox.id)
     assert route is not None and route.address == roost.guest(sandbox).address
@@ -55,33 +55,33 @@ async def test_a_failed_snapshot_leaves_it_running(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     roost.ground.node.fail("snapshot", BROKEN)
     with pytest.raises(EngineFailed):
-        await roost.snapshots.take(TEAM, sandbox.id)
+        await roost.snapshots.take(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.RUNNING
     await roost.ground.check_invariants()
 
 
 async def test_a_failed_resume_leaves_it_asleep_and_can_be_tried_again(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     roost.ground.node.fail("resume", BROKEN)
     with pytest.raises(EngineFailed):
-        await roost.power.resume(TEAM, sandbox.id)
+        await roost.power.resume(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.PAUSED
     await roost.ground.check_invariants()
-    assert (await roost.power.resume(TEAM, sandbox.id)).sandbox.state is State.RUNNING
+    assert (await roost.power.resume(ME, sandbox.id)).sandbox.state is State.RUNNING
 
 
 async def test_a_damaged_memory_is_refused_until_the_caller_agrees_to_lose_it(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "python3 train.py"
     roost.guest(sandbox).disk = "model"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     roost.ground.node.fail("resume", SnapshotDamaged("s1", "pages.img", "has another hash"))
     with pytest.raises(SnapshotDamaged):
-        await roost.power.resume(TEAM, sandbox.id)
-    awake = await roost.power.resume(TEAM, sandbox.id, cold=True)
+        await roost.power.resume(ME, sandbox.id)
+    awake = await roost.power.resume(ME, sandbox.id, cold=True)
     assert awake.cold and awake.lost == ("python3 train.py",)
     assert (roost.guest(sandbox).disk, roost.guest(sandbox).memory) == ("model", "")
 
@@ -90,7 +90,7 @@ async def test_a_bug_in_the_node_is_a_failed_move_not_a_stuck_sandbox(roost: Roo
     sandbox = await roost.sandbox()
     roost.ground.node.fail("pause", ZeroDivisionError("oops"))
     with pytest.raises(Fault, match="ZeroDivisionError: oops"):
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.RUNNING
 
 
@@ -98,7 +98,7 @@ async def test_a_failed_kill_stays_killing_and_the_keeper_repeats_it(roost: Roos
     sandbox = await roost.sandbox()
     roost.ground.node.fail("kill", BROKEN, times=2)
     with pytest.raises(EngineFailed):
-        await roost.sandboxes.kill(TEAM, sandbox.id)
+        await roost.sandboxes.kill(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.KILLING
     for _ in range(2):
         await roost.quiet()
@@ -113,12 +113,12 @@ async def test_a_failed_kill_stays_killing_and_the_keeper_repeats_it(roost: Roos
 async def test_a_process_found_gone_rewinds_to_the_last_snapshot(roost: Roost, move: str) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "before"
-    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id)
     roost.guest(sandbox).memory = "after"
     del roost.ground.node.guests[sandbox.id]
     ask = roost.power.pause if move == "pause" else roost.snapshots.take
     with pytest.raises(SandboxLost):
-        await ask(TEAM, sandbox.id)
+        await ask(ME, sandbox.id)
     record = await roost.ground.record(sandbox.id)
     assert (record.state, record.snapshot) == (State.PAUSED, kept.id)
     assert "gone" in (record.reason or "")
@@ -126,7 +126,7 @@ async def test_a_process_found_gone_rewinds_to_the_last_snapshot(roost: Roost, m
     assert (rewound.facts["snapshot"], rewound.facts["cold"]) == (kept.id, False)
     route = roost.directory.locate(sandbox.id)
     assert route is not None and route.lost == record.incarnation, "its connections lead nowhere"
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert roost.guest(sandbox).memory == "before"
     assert (await roost.ground.record(sandbox.id)).reason is None
 
@@ -134,16 +134,16 @@ async def test_a_process_found_gone_rewinds_to_the_last_snapshot(roost: Roost, m
 async def test_what_a_lost_sandbox_wrote_since_its_last_snapshot_is_kept(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).disk = "old work"
-    await roost.snapshots.take(TEAM, sandbox.id)
+    await roost.snapshots.take(ME, sandbox.id)
     roost.guest(sandbox).disk = "new work"
     roost.ground.node.crash_machine()
     with pytest.raises(SandboxLost):
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
     [rewound] = await roost.ground.events(EventKind.REWOUND)
-    kept = await roost.snapshots.get(TEAM, str(rewound.facts["disk"]))
+    kept = await roost.snapshots.get(ME, str(rewound.facts["disk"]))
     assert kept.kind is Kind.DISK
     assert roost.ground.node.images[kept.id].disk == "new work"
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert roost.guest(sandbox).disk == "old work"
     await roost.ground.check_invariants()
 
@@ -153,7 +153,7 @@ async def test_a_lost_process_without_a_snapshot_boots_from_its_surviving_disk(r
     roost.guest(sandbox).disk = "work"
     roost.ground.node.crash_machine()
     with pytest.raises(SandboxLost):
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
     record = await roost.ground.until_state(sandbox.id, State.RUNNING)
     assert record.incarnation == 2
     assert roost.guest(sandbox).disk == "work"
@@ -167,14 +167,14 @@ async def test_a_lost_process_with_nothing_left_is_dead(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     del roost.ground.node.guests[sandbox.id]
     with pytest.raises(SandboxLost):
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
     assert (await roost.ground.record(sandbox.id)).state is State.DEAD
 
 
 async def test_a_move_that_takes_too_long_tells_its_caller_and_is_repeated(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     gate = roost.ground.node.gate("pause")
-    paused = Asked(roost, lambda: roost.power.pause(TEAM, sandbox.id))
+    paused = Asked(roost, lambda: roost.power.pause(ME, sandbox.id))
     await gate.reached.wait()
     roost.ground.clock.advance(400)
     assert isinstance((await paused.done()).error, MoveTimedOut)
@@ -195,11 +195,11 @@ async def test_a_move_that_never_ends_is_given_up_in_the_end(roost: Roost, move:
     else:
         sandbox = await roost.sandbox()
         if move == "resume":
-            await roost.power.pause(TEAM, sandbox.id)
+            await roost.power.pause(ME, sandbox.id)
             await roost.flights.drain()
         node.gate(move)
         ask = roost.power.pause if move == "pause" else roost.power.resume
-        asked = Asked(roost, lambda: ask(TEAM, sandbox.id))
+        asked = Asked(roost, lambda: ask(ME, sandbox.id))
     for _ in range(12):
         await _turns(roost)
         node.gate(move)
@@ -213,7 +213,7 @@ async def test_a_move_that_never_ends_is_given_up_in_the_end(roost: Roost, move:
 async def test_a_wake_whose_caller_gives_up_goes_on(roost: Roost) -> None:
     """The edge gives up at its deadline (tests/flows/edge/test_wake.py); the sandbox wakes all the same."""
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     gate = roost.ground.node.gate("resume")
     async with anyio.create_task_group() as callers:
@@ -228,7 +228,7 @@ async def test_a_server_that_stops_in_the_middle_leaves_the_move_to_the_next(gro
     async with serving(ground) as roost:
         sandbox = await roost.sandbox()
         gate = ground.node.gate("pause")
-        paused = Asked(roost, lambda: roost.power.pause(TEAM, sandbox.id))
+        paused = Asked(roost, lambda: roost.power.pause(ME, sandbox.id))
         await gate.reached.wait()
     assert paused.answer is None
     assert (await ground.record(sandbox.id)).state is State.PAUSING

@@ -16,12 +16,12 @@ from roost.api.services import About
 from roost.api.v1 import fleet
 from roost.contracts.store import EventQuery
 from roost.control.live import Beat
-from roost.domain.ids import TeamId
+from roost.domain.access import Principal, Role, Scope
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
 from roost.testing.node import used
 from roost.testing.store import MemoryStore
-from tests.flows.world import TEAM, Ground, Roost, serving
+from tests.flows.world import ME, STRANGER, TEAM, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -54,8 +54,8 @@ class Page:
 @asynccontextmanager
 async def watching(roost: Roost, after: int) -> AsyncIterator[Page]:
     page = Page()
-    events = roost.feed.follow(TEAM, EventQuery(after=after))
-    response = fleet.stream(events, roost.fleet.follow(TEAM, after), ABOUT)
+    events = roost.feed.follow(ME, EventQuery(after=after))
+    response = fleet.stream(events, roost.fleet.follow(ME, after), ABOUT)
     async with anyio.create_task_group() as group:
         group.start_soon(response, {"type": "http"}, page.receive, page.send)
         await roost.quiet()
@@ -76,11 +76,11 @@ async def a_look_later(roost: Roost, *, busy: float = 0.0, memory_bytes: int = 2
 
 async def test_a_look_shows_the_living_with_why_and_how_busy(roost: Roost, ground: Ground) -> None:
     awake, asleep, dead = [await roost.sandbox(name=name) for name in ("awake", "asleep", "dead")]
-    await roost.power.pause(TEAM, asleep.id)
-    await roost.sandboxes.kill(TEAM, dead.id)
+    await roost.power.pause(ME, asleep.id)
+    await roost.sandboxes.kill(ME, dead.id)
     for share in (0.5, 0.5, 0.25):
         await a_look_later(roost, busy=share)
-    view = await roost.fleet.look(TEAM)
+    view = await roost.fleet.look(ME)
     members = {member.sandbox.id: member for member in view.members}
     assert members.keys() == {awake.id, asleep.id}
     assert members[awake.id].activity.awake and not members[asleep.id].activity.awake
@@ -89,29 +89,29 @@ async def test_a_look_shows_the_living_with_why_and_how_busy(roost: Roost, groun
 
 
 async def test_a_stream_tells_records_events_and_figures(roost: Roost) -> None:
-    view = await roost.fleet.look(TEAM)
+    view = await roost.fleet.look(ME)
     async with watching(roost, view.cursor) as page:
         sandbox = await roost.sandbox(name="new")
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
         await roost.quiet()
         states = [record["state"] for record in page.told("sandbox") if record["id"] == sandbox.id]
         assert states[-1] == "paused" and "running" in states
         assert [event["sandbox"] for event in page.told("sandbox.paused")] == [sandbox.id]
-        await roost.power.resume(TEAM, sandbox.id)
+        await roost.power.resume(ME, sandbox.id)
         for _ in range(5):
             await a_look_later(roost, busy=0.9)
         figures = page.told("pulse")[-1]["p"]
         assert isinstance(figures, dict)
         assert figures[sandbox.id] == [0.9, 200 << 20]
-        await roost.sandboxes.kill(TEAM, sandbox.id)
+        await roost.sandboxes.kill(ME, sandbox.id)
         await roost.quiet()
         assert page.told("sandbox")[-1]["state"] == "dead"
 
 
 async def test_what_changed_between_the_look_and_the_stream_is_told_and_nothing_else(roost: Roost) -> None:
     changed, quiet = await roost.sandbox(), await roost.sandbox()
-    view = await roost.fleet.look(TEAM)
-    await roost.sandboxes.hold(TEAM, changed.id, 60, "busy")
+    view = await roost.fleet.look(ME)
+    await roost.sandboxes.hold(ME, changed.id, 60, "busy")
     async with watching(roost, view.cursor) as page:
         assert {record["id"] for record in page.told("sandbox")} == {changed.id}
     assert quiet.state is State.RUNNING
@@ -125,11 +125,11 @@ async def test_whoever_comes_back_after_long_is_told_everything(roost: Roost) ->
 
 
 async def test_other_teams_see_nothing(roost: Roost) -> None:
-    watch = roost.live.watch(TeamId("strangers"))
+    watch = roost.live.watch(STRANGER)
     sandbox = await roost.sandbox()
     for _ in range(5):
         await a_look_later(roost, busy=0.9)
-    assert not (await roost.fleet.look(TeamId("strangers"))).members
+    assert not (await roost.fleet.look(STRANGER)).members
     news: list[Sandbox | Beat] = []
     with anyio.move_on_after(0):
         news.append(await anext(watch))
@@ -147,7 +147,7 @@ async def test_two_hundred_sandboxes_cost_little_to_watch(busy: bool) -> None:
             await roost.sandbox(name=f"agent-{number}", metadata={"owner": "team-a"})
         for _ in range(4):
             await a_look_later(roost, busy=0.01)
-        view = await roost.fleet.look(TEAM)
+        view = await roost.fleet.look(ME)
         async with watching(roost, view.cursor) as page:
             before = len(page.received)
             for look in range(12):
@@ -157,3 +157,36 @@ async def test_two_hundred_sandboxes_cost_little_to_watch(busy: bool) -> None:
             assert spent < MINUTE_BAR_BYTES, f"{spent} bytes"
             assert spent < 2_000 or busy, f"{spent} bytes"
     ground.node.close()
+
+
+async def test_streams_tell_nothing_of_others(roost: Roost) -> None:
+    """Neither another team's, nor to whoever is there for one sandbox the team's others."""
+    mine, others = await roost.sandbox(name="mine"), await roost.sandbox(name="others")
+    only = Principal(TEAM, Scope(Role.SANDBOX, mine.id), None)
+    after = await roost.feed.newest()
+    heard: list[tuple[str, str]] = []
+
+    async def follow(who: str, principal: Principal) -> None:
+        async with anyio.create_task_group() as both:
+            both.start_soon(follow_events, who, principal)
+            both.start_soon(follow_records, who, principal)
+
+    async def follow_events(who: str, principal: Principal) -> None:
+        async for event in roost.feed.follow(principal, EventQuery(after=after)):
+            heard.append((who, str(event.sandbox)))
+
+    async def follow_records(who: str, principal: Principal) -> None:
+        async for record in roost.fleet.follow(principal, after):
+            heard.append((who, record.id if isinstance(record, Sandbox) else "beat"))
+
+    async with anyio.create_task_group() as group:
+        for who, principal in (("stranger", STRANGER), ("only", only), ("me", ME)):
+            group.start_soon(follow, who, principal)
+        await roost.power.pause(ME, others.id)
+        await roost.power.pause(ME, mine.id)
+        await roost.quiet()
+        group.cancel_scope.cancel()
+    assert {sandbox for who, sandbox in heard if who == "stranger"} <= {"beat"}
+    assert {sandbox for who, sandbox in heard if who == "only"} - {"beat"} == {mine.id}
+    assert {sandbox for who, sandbox in heard if who == "me"} - {"beat"} == {mine.id, others.id}
+    assert await roost.feed.list(only, EventQuery(sandbox=others.id)) == ()

@@ -8,7 +8,7 @@ from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox, SleepPolicy
 from roost.domain.snapshot import Purpose
 from tests.flows.test_meetings import Asked
-from tests.flows.world import ME, TEAM, Roost
+from tests.flows.world import ME, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ async def test_children_go_on_from_the_same_moment_as_somebody_else(roost: Roost
 async def test_children_of_a_sleeper_come_from_the_snapshot_it_sleeps_in(roost: Roost) -> None:
     parent = await roost.sandbox()
     roost.guest(parent).memory = "dream"
-    asleep = await roost.power.pause(TEAM, parent.id)
+    asleep = await roost.power.pause(ME, parent.id)
     children = living(await roost.forks.fork(ME, parent.id, 2))
     assert {roost.guest(child).memory for child in children} == {"dream"}
     assert {child.origin for child in children} == {asleep.snapshot}
@@ -58,7 +58,7 @@ async def test_children_of_a_sleeper_come_from_the_snapshot_it_sleeps_in(roost: 
 
 async def test_children_of_a_sleeper_without_memory_boot(roost: Roost) -> None:
     parent = await roost.sandbox()
-    await roost.power.pause(TEAM, parent.id, keep_memory=False)
+    await roost.power.pause(ME, parent.id, keep_memory=False)
     [child] = living(await roost.forks.fork(ME, parent.id, 1))
     assert child.state is State.RUNNING
 
@@ -91,7 +91,7 @@ async def test_a_fork_that_cannot_begin_makes_nothing(roost: Roost) -> None:
     assert [record.id for record in await roost.ground.records()] == [parent.id]
     assert await roost.ground.events(EventKind.FORKED) == []
     await roost.ground.check_invariants()
-    await roost.sandboxes.kill(TEAM, parent.id)
+    await roost.sandboxes.kill(ME, parent.id)
     with pytest.raises(SandboxDead):
         await roost.forks.fork(ME, parent.id, 1)
 
@@ -111,13 +111,13 @@ async def test_two_forks_that_meet_share_a_snapshot_and_both_get_their_children(
 async def test_the_parent_may_sleep_again_while_children_are_made_from_its_last_sleep(roost: Roost) -> None:
     parent = await roost.sandbox()
     roost.guest(parent).memory = "dream"
-    await roost.power.pause(TEAM, parent.id)
+    await roost.power.pause(ME, parent.id)
     await roost.flights.drain()
     gate = roost.ground.node.gate("create")
     forked = Asked(roost, lambda: roost.forks.fork(ME, parent.id, 2))
     await gate.reached.wait()
-    await roost.power.resume(TEAM, parent.id)
-    await roost.power.pause(TEAM, parent.id)
+    await roost.power.resume(ME, parent.id)
+    await roost.power.pause(ME, parent.id)
     for _ in range(40):
         await roost.ground.records()  # time enough to drop the older sleep, if anybody would
     gate.open()

@@ -6,7 +6,7 @@ import pytest
 
 from roost.domain.errors import Invalid
 from roost.domain.sandbox import PUBLIC, Ingress, Sandbox
-from tests.flows.world import ME, TEAM, Roost
+from tests.flows.world import ME, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -18,10 +18,10 @@ async def test_one_that_is_not_public_gets_a_token_that_stays(roost: Roost) -> N
     assert (made.ingress.mask_host, made.ingress.https_ports) == ("localhost:${PORT}", (8443,))
     route = roost.directory.locate(made.id)
     assert route is not None and route.ingress == made.ingress
-    await roost.power.pause(TEAM, made.id)
+    await roost.power.pause(ME, made.id)
     asleep = roost.directory.locate(made.id)
     assert asleep is not None and asleep.address is None and asleep.ingress == made.ingress
-    assert (await roost.power.resume(TEAM, made.id)).sandbox.ingress == made.ingress
+    assert (await roost.power.resume(ME, made.id)).sandbox.ingress == made.ingress
 
 
 async def test_a_public_one_has_none(roost: Roost) -> None:

@@ -11,7 +11,7 @@ from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import OnTimeout, Sandbox, SleepPolicy
 from roost.testing.node import used
-from tests.flows.world import TEAM, Ground, Roost, serving
+from tests.flows.world import ME, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def test_without_a_policy_it_runs_until_told_otherwise(roost: Roost) -> No
     sandbox = await roost.sandbox()
     await pass_time(roost, 7 * 24 * 3600, step=3600 * 24)
     assert await state(roost, sandbox) is State.RUNNING
-    activity = await roost.sandboxes.activity(TEAM, sandbox.id)
+    activity = await roost.sandboxes.activity(ME, sandbox.id)
     assert (activity.awake, activity.sleeps_at) == (True, None)
     assert [reason.kind for reason in activity.awake_because] == [ReasonKind.ALWAYS]
 
@@ -65,11 +65,11 @@ async def test_a_deadline_before_the_next_look_is_kept_to_the_second(roost: Roos
 async def test_extending_moves_the_deadline_and_shortening_needs_to_be_allowed(roost: Roost) -> None:
     sandbox = await roost.sandbox(policy=SleepPolicy(timeout_s=10))
     now = roost.ground.clock.now()
-    assert (await roost.sandboxes.extend(TEAM, sandbox.id, 60)).expires_at == now + 60
-    assert (await roost.sandboxes.extend(TEAM, sandbox.id, 5, allow_shorter=False)).expires_at == now + 60
+    assert (await roost.sandboxes.extend(ME, sandbox.id, 60)).expires_at == now + 60
+    assert (await roost.sandboxes.extend(ME, sandbox.id, 5, allow_shorter=False)).expires_at == now + 60
     await pass_time(roost, 30)
     assert await state(roost, sandbox) is State.RUNNING
-    await roost.sandboxes.extend(TEAM, sandbox.id, 2)
+    await roost.sandboxes.extend(ME, sandbox.id, 2)
     await pass_time(roost, 2)
     assert await state(roost, sandbox) is State.PAUSED
 
@@ -77,7 +77,7 @@ async def test_extending_moves_the_deadline_and_shortening_needs_to_be_allowed(r
 async def test_a_timeout_begins_anew_when_it_wakes(roost: Roost) -> None:
     sandbox = await roost.sandbox(policy=SleepPolicy(timeout_s=10))
     await pass_time(roost, 10)
-    awake = await roost.power.resume(TEAM, sandbox.id)
+    awake = await roost.power.resume(ME, sandbox.id)
     assert awake.sandbox.expires_at == roost.ground.clock.now() + 10
     await pass_time(roost, 10)
     assert await state(roost, sandbox) is State.PAUSED
@@ -121,7 +121,7 @@ async def test_traffic_holds_cpu_and_network_each_keep_it_awake(roost: Roost) ->
     policy = SleepPolicy(idle_s=60)
     names = ("traffic", "hold", "cpu", "network", "quiet")
     by_name = {name: await roost.sandbox(name=name, policy=policy) for name in names}
-    await roost.sandboxes.hold(TEAM, "hold", 110, "a person is watching")
+    await roost.sandboxes.hold(ME, "hold", 110, "a person is watching")
     for round in range(1, 21):
         now = roost.ground.clock.now()
         roost.ground.ledger.seen[by_name["traffic"].id] = Traffic(last_byte_at=now, open_connections=1)
@@ -133,13 +133,13 @@ async def test_traffic_holds_cpu_and_network_each_keep_it_awake(roost: Roost) ->
         await pass_time(roost, 5)
     states = {name: await state(roost, sandbox) for name, sandbox in by_name.items()}
     assert states == {name: State.PAUSED if name == "quiet" else State.RUNNING for name in names}
-    kinds = {name: {reason.kind for reason in (await roost.sandboxes.activity(TEAM, name)).awake_because} for name in names}
+    kinds = {name: {reason.kind for reason in (await roost.sandboxes.activity(ME, name)).awake_because} for name in names}
     assert kinds["traffic"] == {ReasonKind.TRAFFIC}
     assert kinds["hold"] == {ReasonKind.HOLD}
     assert kinds["cpu"] == {ReasonKind.CPU}
     assert kinds["network"] == {ReasonKind.NETWORK}
     assert kinds["quiet"] == set()
-    await roost.sandboxes.release(TEAM, "hold")
+    await roost.sandboxes.release(ME, "hold")
     await pass_time(roost, 70)
     assert {await state(roost, sandbox) for sandbox in by_name.values()} == {State.PAUSED}
 
@@ -167,7 +167,7 @@ async def test_a_restarted_server_does_not_put_anybody_to_sleep_too_early(ground
 
 async def test_a_sandbox_that_is_shut_down_from_inside_is_dead(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.snapshots.take(TEAM, sandbox.id)
+    await roost.snapshots.take(ME, sandbox.id)
     roost.ground.node.end(sandbox.id, "it was shut down from inside", in_order=True)
     record = await roost.ground.until_state(sandbox.id, State.DEAD)
     assert record.reason == "it was shut down from inside"
@@ -218,7 +218,7 @@ async def test_losses_that_lie_far_apart_do_not_add_up(roost: Roost) -> None:
 
 async def test_a_process_that_is_lost_falls_back_to_its_last_snapshot(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id)
     roost.ground.node.end(sandbox.id)
     record = await roost.ground.until_state(sandbox.id, State.PAUSED)
     assert record.snapshot == kept.id
@@ -229,9 +229,9 @@ async def test_a_process_that_is_lost_falls_back_to_its_last_snapshot(roost: Roo
 async def test_news_of_an_older_incarnation_changes_nothing(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     guest = roost.guest(sandbox)
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     roost.ground.node.guests, new = {sandbox.id: guest}, dict(roost.ground.node.guests)
     roost.ground.node.end(sandbox.id)
     roost.ground.node.guests = new
@@ -241,7 +241,7 @@ async def test_news_of_an_older_incarnation_changes_nothing(roost: Roost) -> Non
 
 async def test_a_process_missing_at_two_looks_is_lost(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id)
     await roost.quiet()
     del roost.ground.node.guests[sandbox.id]
     await pass_time(roost, 5)
@@ -268,7 +268,7 @@ async def test_metering_is_kept_and_can_be_asked_for_before_it_is_saved(roost: R
     for round in range(1, 16):
         used(roost.guest(sandbox), at=roost.ground.clock.now(), cpu_s=float(round))
         await pass_time(roost, 5)
-    samples = await roost.sandboxes.usage(TEAM, sandbox.id, begin, roost.ground.clock.now())
+    samples = await roost.sandboxes.usage(ME, sandbox.id, begin, roost.ground.clock.now())
     times = [sample.at for sample in samples]
     assert times == sorted(set(times)) and len(times) >= 14
     assert len(await roost.ground.store.usage(sandbox.id, 0, 1e12, 1000)) == 12, "a minute is one write"
@@ -285,7 +285,7 @@ async def test_the_last_samples_are_saved_when_the_server_stops(ground: Ground) 
 
 async def test_the_dead_are_remembered_for_a_day(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.sandboxes.kill(ME, sandbox.id)
     await pass_time(roost, 23 * 3600, step=3600)
     assert len(await roost.ground.records()) == 1
     await pass_time(roost, 2 * 3600, step=3600)

@@ -14,7 +14,7 @@ from roost.domain.errors import Exhausted, Invalid, QuestionClosed, QuestionNotF
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.question import Picture, Question, QuestionKind, QuestionState
-from tests.flows.world import ME, PATIENCE_S, STRANGER, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, PATIENCE_S, STRANGER, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +27,14 @@ async def person(roost: Roost) -> Principal:
 
 
 async def ask(roost: Roost, sandbox: str, text: str = "Which one?", **request: object) -> Question:
-    return await roost.questions.ask(TEAM, sandbox, AskQuestion(text=text, **request))  # pyright: ignore[reportArgumentType]
+    return await roost.questions.ask(ME, sandbox, AskQuestion(text=text, **request))  # pyright: ignore[reportArgumentType]
 
 
 async def test_asked_answered_and_told(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox(name="agent")
     question = await ask(roost, "agent", choices=("left", "right"))
     assert (question.state, question.sandbox_name) == (QuestionState.OPEN, "agent")
-    assert await roost.questions.count_open(TEAM) == 1
+    assert await roost.questions.count_open(ME) == 1
     answered = await roost.questions.answer(await person(roost), question.id, choice="left", text="because")
     assert answered.answer is not None
     assert (answered.answer.choice, answered.answer.text, answered.answer.by) == ("left", "because", "anna")
@@ -51,10 +51,10 @@ async def test_an_answer_wakes_who_asked_and_ends_the_waiting(roost: Roost, grou
     heard: list[Question] = []
 
     async def wait() -> None:
-        heard.append(await roost.questions.get(TEAM, question.id, wait_s=300))
+        heard.append(await roost.questions.get(ME, question.id, wait_s=300))
 
     roost.group.start_soon(wait)
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.quiet()
     assert not heard
     await roost.questions.answer(await person(roost), question.id, choice=None, text="yes")
@@ -64,7 +64,7 @@ async def test_an_answer_wakes_who_asked_and_ends_the_waiting(roost: Roost, grou
     assert roost.guest(sandbox).memory == "waiting for a word"
     (event,) = await ground.events(EventKind.WOKE)
     assert event.facts["why"] == "an answer to its question"
-    assert not (await roost.questions.get(TEAM, question.id)).wake_due
+    assert not (await roost.questions.get(ME, question.id)).wake_due
 
 
 async def test_waiting_has_an_end(roost: Roost, ground: Ground) -> None:
@@ -72,7 +72,7 @@ async def test_waiting_has_an_end(roost: Roost, ground: Ground) -> None:
     heard: list[Question] = []
 
     async def wait() -> None:
-        heard.append(await roost.questions.get(TEAM, question.id, wait_s=30))
+        heard.append(await roost.questions.get(ME, question.id, wait_s=30))
 
     roost.group.start_soon(wait)
     await roost.quiet()
@@ -80,7 +80,7 @@ async def test_waiting_has_an_end(roost: Roost, ground: Ground) -> None:
     await roost.quiet()
     assert [each.state for each in heard] == [QuestionState.OPEN]
     with pytest.raises(Invalid):
-        await roost.questions.get(TEAM, question.id, wait_s=301)
+        await roost.questions.get(ME, question.id, wait_s=301)
 
 
 async def test_nobody_answers_in_time(roost: Roost, ground: Ground) -> None:
@@ -88,7 +88,7 @@ async def test_nobody_answers_in_time(roost: Roost, ground: Ground) -> None:
     heard: list[Question] = []
 
     async def wait() -> None:
-        heard.append(await roost.questions.get(TEAM, question.id, wait_s=60))
+        heard.append(await roost.questions.get(ME, question.id, wait_s=60))
 
     roost.group.start_soon(wait)
     await roost.quiet()
@@ -101,11 +101,11 @@ async def test_withdrawn_by_the_asker_or_by_its_death(roost: Roost, ground: Grou
     sandbox = await roost.sandbox()
     first, second = await ask(roost, sandbox.id), await ask(roost, sandbox.id)
     for _ in range(2):
-        await roost.questions.withdraw(TEAM, first.id)
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+        await roost.questions.withdraw(ME, first.id)
+    await roost.sandboxes.kill(ME, sandbox.id)
     ground.clock.advance(5)
     await roost.quiet()
-    states = {each.id: each.state for each in (await roost.questions.list(TEAM)).items}
+    states = {each.id: each.state for each in (await roost.questions.list(ME)).items}
     assert states == {first.id: QuestionState.WITHDRAWN, second.id: QuestionState.WITHDRAWN}
     assert len(await ground.events(EventKind.QUESTION_WITHDRAWN)) == 2
     with pytest.raises(SandboxDead):
@@ -141,8 +141,8 @@ async def test_an_approval_offers_yes_and_no_and_takes_nothing_else(roost: Roost
 async def test_what_cannot_be_asked(roost: Roost, ground: Ground, request_: AskQuestion) -> None:
     sandbox = await roost.sandbox()
     with pytest.raises(Invalid):
-        await roost.questions.ask(TEAM, sandbox.id, request_)
-    assert not (await roost.questions.list(TEAM)).items
+        await roost.questions.ask(ME, sandbox.id, request_)
+    assert not (await roost.questions.list(ME)).items
 
 
 async def test_a_picture_comes_with_the_question_and_goes_with_it(roost: Roost, ground: Ground) -> None:
@@ -150,15 +150,15 @@ async def test_a_picture_comes_with_the_question_and_goes_with_it(roost: Roost, 
     question = await ask(roost, sandbox.id, screenshot=PNG)
     picture = await roost.questions.picture(question)
     assert picture is not None and (picture.media_type, picture.base64) == ("image/png", PNG)
-    await roost.questions.withdraw(TEAM, question.id)
+    await roost.questions.withdraw(ME, question.id)
     still_open = await ask(roost, sandbox.id, ttl_s=30 * 86400)
     ground.clock.advance(KEPT_S - 1)
     await roost.quiet()
-    assert await roost.questions.get(TEAM, question.id)
+    assert await roost.questions.get(ME, question.id)
     ground.clock.advance(602)
     await roost.quiet()
     with pytest.raises(QuestionNotFound):
-        await roost.questions.get(TEAM, question.id)
+        await roost.questions.get(ME, question.id)
     async with ground.store.reading() as reader:
         assert await reader.get(Picture, question.id) is None
     assert still_open.id
@@ -166,14 +166,13 @@ async def test_a_picture_comes_with_the_question_and_goes_with_it(roost: Roost, 
 
 async def test_other_teams_know_nothing_of_it(roost: Roost) -> None:
     question = await ask(roost, (await roost.sandbox()).id)
-    strangers = STRANGER.team
     with pytest.raises(QuestionNotFound):
-        await roost.questions.get(strangers, question.id)
+        await roost.questions.get(STRANGER, question.id)
     with pytest.raises(QuestionNotFound):
         await roost.questions.answer(STRANGER, question.id, choice=None, text="ha")
     with pytest.raises(QuestionNotFound):
-        await roost.questions.withdraw(strangers, question.id)
-    assert not (await roost.questions.list(strangers)).items
+        await roost.questions.withdraw(STRANGER, question.id)
+    assert not (await roost.questions.list(STRANGER)).items
 
 
 async def test_lists_by_state_and_sandbox_in_pages(roost: Roost, ground: Ground) -> None:
@@ -182,11 +181,11 @@ async def test_lists_by_state_and_sandbox_in_pages(roost: Roost, ground: Ground)
     for sandbox in (one, one, other):
         asked.append(await ask(roost, sandbox.id))
         ground.clock.advance(0.001)
-    await roost.questions.withdraw(TEAM, asked[0].id)
-    of_one = await roost.questions.list(TEAM, sandbox=one.id, state=QuestionState.OPEN)
+    await roost.questions.withdraw(ME, asked[0].id)
+    of_one = await roost.questions.list(ME, sandbox=one.id, state=QuestionState.OPEN)
     assert [each.id for each in of_one.items] == [asked[1].id]
-    page = await roost.questions.list(TEAM, limit=2)
-    rest = await roost.questions.list(TEAM, limit=2, cursor=page.next_cursor)
+    page = await roost.questions.list(ME, limit=2)
+    rest = await roost.questions.list(ME, limit=2, cursor=page.next_cursor)
     assert [each.id for each in (*page.items, *rest.items)] == [each.id for each in reversed(asked)]
 
 
@@ -194,7 +193,7 @@ async def test_a_server_that_dies_before_it_woke_anybody_does_not_forget(ground:
     async with serving(ground) as roost:
         sandbox = await roost.sandbox()
         question = await ask(roost, sandbox.id)
-        await roost.power.pause(TEAM, sandbox.id)
+        await roost.power.pause(ME, sandbox.id)
         await roost.flights.drain()
         me = await person(roost)
 
@@ -206,7 +205,7 @@ async def test_a_server_that_dies_before_it_woke_anybody_does_not_forget(ground:
     async with serving(ground) as roost:
         await ground.until_state(sandbox.id, State.RUNNING)
         await roost.quiet()
-        assert not (await roost.questions.get(TEAM, question.id)).wake_due
+        assert not (await roost.questions.get(ME, question.id)).wake_due
         await ground.check_invariants()
 
 
@@ -220,4 +219,4 @@ async def test_one_agent_cannot_bury_all_others(roost: Roost, ground: Ground) ->
     with pytest.raises(Exhausted, match="100 open questions"):
         await ask(roost, sandbox.id)
     with anyio.fail_after(PATIENCE_S):
-        assert await roost.questions.count_open(TEAM) == 100
+        assert await roost.questions.count_open(ME) == 100

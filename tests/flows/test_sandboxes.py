@@ -26,7 +26,7 @@ from roost.domain.lifecycle import State
 from roost.domain.sandbox import SizeChange, SleepPolicy
 from roost.domain.snapshot import Snapshot
 from tests.flows.test_meetings import Asked
-from tests.flows.world import ME, TEAM, Ground, Roost, serving
+from tests.flows.world import ME, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ async def test_a_name_belongs_to_one_living_sandbox_of_a_team(roost: Roost) -> N
     assert other.name == "web"
     second = await roost.sandbox(name="api")
     with pytest.raises(NameTaken):
-        await roost.sandboxes.update(TEAM, second.id, SandboxChanges(name="web"))
+        await roost.sandboxes.update(ME, second.id, SandboxChanges(name="web"))
     assert len(await roost.ground.records()) == 3
 
 
@@ -120,7 +120,7 @@ async def test_a_key_whose_create_failed_may_be_used_again(roost: Roost) -> None
 
 async def test_a_key_whose_sandbox_was_killed_says_so(roost: Roost) -> None:
     sandbox = await roost.sandbox(idempotency_key="k1")
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.sandboxes.kill(ME, sandbox.id)
     with pytest.raises(SandboxDead):
         await roost.sandbox(idempotency_key="k1")
 
@@ -146,13 +146,13 @@ async def test_lists_are_filtered_and_paged_stably(roost: Roost) -> None:
     for i in range(12):
         made.append(await roost.sandbox(name=f"n{i}", metadata={"even": str(i % 2 == 0)}))
         roost.ground.clock.advance(1)
-    await roost.power.pause(TEAM, "n3")
-    await roost.sandboxes.kill(TEAM, "n4")
+    await roost.power.pause(ME, "n3")
+    await roost.sandboxes.kill(ME, "n4")
 
     async def names(wanted: SandboxFilter) -> list[str | None]:
         found, cursor = [], None
         while True:
-            page = await roost.sandboxes.list(TEAM, replace(wanted, cursor=cursor))
+            page = await roost.sandboxes.list(ME, replace(wanted, cursor=cursor))
             found += [record.name for record in page.items]
             assert len(page.items) <= wanted.limit
             if (cursor := page.next_cursor) is None:
@@ -173,16 +173,16 @@ async def test_lists_are_filtered_and_paged_stably(roost: Roost) -> None:
 async def test_a_cursor_that_was_touched_or_belongs_elsewhere_is_refused(roost: Roost) -> None:
     for _ in range(3):
         await roost.sandbox()
-    cursor = (await roost.sandboxes.list(TEAM, SandboxFilter(limit=1))).next_cursor
+    cursor = (await roost.sandboxes.list(ME, SandboxFilter(limit=1))).next_cursor
     assert cursor is not None
     for bad in ("", "!!", "e30", cursor[:-6], cursor[:5] + "A" + cursor[6:], cursor * 2):
         with pytest.raises(Invalid, match="cursor"):
-            await roost.sandboxes.list(TEAM, SandboxFilter(limit=1, cursor=bad))
+            await roost.sandboxes.list(ME, SandboxFilter(limit=1, cursor=bad))
     with pytest.raises(Invalid, match="cursor"):
-        await roost.sandboxes.list(TEAM, SandboxFilter(limit=1, cursor=cursor, oldest_first=True))
+        await roost.sandboxes.list(ME, SandboxFilter(limit=1, cursor=cursor, oldest_first=True))
     for limit in (0, 101):
         with pytest.raises(Invalid, match="page"):
-            await roost.sandboxes.list(TEAM, SandboxFilter(limit=limit))
+            await roost.sandboxes.list(ME, SandboxFilter(limit=limit))
 
 
 # Changes
@@ -191,36 +191,36 @@ async def test_a_cursor_that_was_touched_or_belongs_elsewhere_is_refused(roost: 
 async def test_changes_are_written_told_and_routed(roost: Roost) -> None:
     sandbox = await roost.sandbox(name="web", metadata={"a": "1"})
     changes = SandboxChanges(name=None, metadata={"b": "2"}, policy=SleepPolicy(timeout_s=30, wake_on_traffic=False))
-    changed = await roost.sandboxes.update(TEAM, "web", changes)
+    changed = await roost.sandboxes.update(ME, "web", changes)
     assert (changed.name, changed.metadata) == (None, {"b": "2"})
     assert changed.expires_at == roost.ground.clock.now() + 30
     route = roost.directory.locate(sandbox.id)
     assert route is not None and not route.wakes
     [event] = await roost.ground.events(EventKind.UPDATED)
     assert event.facts["fields"] == "metadata, name, policy"
-    assert await roost.sandboxes.update(TEAM, sandbox.id, SandboxChanges()) == changed, "nothing mentioned, nothing changed"
-    cleared = await roost.sandboxes.update(TEAM, sandbox.id, SandboxChanges(policy=SleepPolicy()))
+    assert await roost.sandboxes.update(ME, sandbox.id, SandboxChanges()) == changed, "nothing mentioned, nothing changed"
+    cleared = await roost.sandboxes.update(ME, sandbox.id, SandboxChanges(policy=SleepPolicy()))
     assert cleared.expires_at is None
 
 
 async def test_the_dead_do_not_change_and_sleepers_have_no_deadline(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     with pytest.raises(WrongState, match="paused"):
-        await roost.sandboxes.extend(TEAM, sandbox.id, 60)
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+        await roost.sandboxes.extend(ME, sandbox.id, 60)
+    await roost.sandboxes.kill(ME, sandbox.id)
     with pytest.raises(SandboxDead):
-        await roost.sandboxes.update(TEAM, sandbox.id, SandboxChanges(metadata={}))
+        await roost.sandboxes.update(ME, sandbox.id, SandboxChanges(metadata={}))
     with pytest.raises(SandboxDead):
-        await roost.sandboxes.hold(TEAM, sandbox.id, 60, "why")
+        await roost.sandboxes.hold(ME, sandbox.id, 60, "why")
 
 
 async def test_a_change_during_a_move_is_not_undone_by_its_end(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     gate = roost.ground.node.gate("pause")
-    paused = Asked(roost, lambda: roost.power.pause(TEAM, sandbox.id))
+    paused = Asked(roost, lambda: roost.power.pause(ME, sandbox.id))
     await gate.reached.wait()
-    await roost.sandboxes.update(TEAM, sandbox.id, SandboxChanges(metadata={"new": "yes"}))
+    await roost.sandboxes.update(ME, sandbox.id, SandboxChanges(metadata={"new": "yes"}))
     gate.open()
     record = (await paused.done()).answer
     assert (record.state, record.metadata) == (State.PAUSED, {"new": "yes"})
@@ -231,17 +231,17 @@ async def test_two_changes_of_a_policy_at_once_are_both_kept(roost: Roost) -> No
 
     async def change(mentioned: Any) -> None:
         changes = SandboxChanges(policy=lambda policy: replace(policy, **mentioned))
-        await roost.sandboxes.update(TEAM, sandbox.id, changes)
+        await roost.sandboxes.update(ME, sandbox.id, changes)
 
     async with anyio.create_task_group() as group:
         for fields in ({"idle_s": 300.0}, {"timeout_s": 600.0}, {"wake_on_traffic": False}):
             group.start_soon(change, fields)
-    policy = (await roost.sandboxes.get(TEAM, sandbox.id)).policy
+    policy = (await roost.sandboxes.get(ME, sandbox.id)).policy
     assert (policy.idle_s, policy.timeout_s, policy.wake_on_traffic) == (300.0, 600.0, False)
 
 
 async def test_memory_that_does_not_hold_what_it_starts_from_is_refused(roost: Roost) -> None:
-    template = await roost.templates.get(TEAM, "base")
+    template = await roost.templates.get(ME, "base")
     async with roost.ground.store.transaction() as transaction:
         entry = await transaction.get(Snapshot, template.snapshot)
         assert entry is not None

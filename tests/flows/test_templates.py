@@ -13,7 +13,7 @@ from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose
 from roost.domain.template import Command, Recipe
 from tests.flows.test_meetings import Asked
-from tests.flows.world import BASE, ME, TEAM, Ground, Roost, serving
+from tests.flows.world import BASE, ME, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 ROOT = Path("root.tar")
@@ -50,10 +50,10 @@ async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) ->
     ]
     [entry] = [entry for entry in await roost.ground.snapshots() if entry.id == template.snapshot]
     assert (entry.purpose, entry.kind) == (Purpose.TEMPLATE, Kind.MEMORY)
-    assert [each.name for each in await roost.templates.list(TEAM)] == ["base", "web"]
-    assert await roost.templates.get(TEAM, "web") == await roost.templates.get(TEAM, template.id) == template
+    assert [each.name for each in await roost.templates.list(ME)] == ["base", "web"]
+    assert await roost.templates.get(ME, "web") == await roost.templates.get(ME, template.id) == template
     assert (await roost.ground.events(EventKind.TEMPLATE_BUILT))[-1].facts["template"] == "web"
-    assert roost.ground.node.warm.keys() == {template.snapshot, (await roost.templates.get(TEAM, "base")).snapshot}
+    assert roost.ground.node.warm.keys() == {template.snapshot, (await roost.templates.get(ME, "base")).snapshot}
     await roost.ground.check_invariants()
 
     sandbox = await roost.sandbox(template="web", env={"B": "2"})
@@ -98,12 +98,12 @@ async def test_a_template_that_never_gets_ready_fails(roost: Roost) -> None:
 
 
 async def test_a_failing_step_says_which_and_what_and_leaves_the_one_before(roost: Roost) -> None:
-    before = await roost.templates.get(TEAM, "base")
+    before = await roost.templates.get(ME, "base")
     roost.ground.node.commands.answers["apt-get install -y git"] = [(100, "E: no network")]
     with pytest.raises(TemplateBuildFailed, match="no network") as failed:
         await roost.templates.build(replace(BASE, digest="d2"))
     assert failed.value.facts["exit_code"] == 100
-    assert await roost.templates.get(TEAM, "base") == before
+    assert await roost.templates.get(ME, "base") == before
     await roost.ground.check_invariants()
 
 
@@ -113,7 +113,7 @@ async def test_a_node_that_fails_leaves_nothing_behind(roost: Roost, point: str)
     with pytest.raises(EngineFailed):
         await roost.templates.build(WEB)
     with pytest.raises(TemplateNotFound):
-        await roost.templates.get(TEAM, "web")
+        await roost.templates.get(ME, "web")
     await roost.ground.check_invariants()
 
 
@@ -197,7 +197,7 @@ async def test_a_template_that_could_not_be_made_says_why_and_is_tried_again(roo
     )
 
     async def other_is_made() -> bool:
-        return "other" in [template.name for template in await roost.templates.list(TEAM)]
+        return "other" in [template.name for template in await roost.templates.list(ME)]
 
     await roost.ground.until(other_is_made)
     with pytest.raises(TemplateUnmade, match=r"(?s)in about 10 s.*no such package") as told:
@@ -232,13 +232,13 @@ async def test_a_template_that_cannot_be_made_is_tried_ever_more_seldom(roost: R
 
 async def test_a_desktop_stays_one_through_snapshot_and_fork_and_is_kept_warm_less(roost: Roost) -> None:
     await roost.templates.ensure(replace(WEB, has_desktop=True))
-    template = await roost.templates.get(TEAM, "web")
-    base = await roost.templates.get(TEAM, "base")
+    template = await roost.templates.get(ME, "web")
+    base = await roost.templates.get(ME, "base")
     assert template.has_desktop and not base.has_desktop
     warm = roost.ground.node.warm
     assert (warm[template.snapshot], warm[base.snapshot]) == (1, 2)
     sandbox = await roost.sandboxes.create(ME, CreateSandbox(template="web", env={"B": "2"}))
-    snapshot = await roost.snapshots.take(TEAM, sandbox.id)
+    snapshot = await roost.snapshots.take(ME, sandbox.id)
     copy = await roost.sandboxes.create(ME, CreateSandbox(template=snapshot.id))
     [child] = await roost.forks.fork(ME, sandbox.id, 1)
     for each in (sandbox, copy, child):

@@ -16,7 +16,7 @@ from roost.domain.ids import SandboxId
 from roost.domain.link import Link, LinkMode
 from roost.domain.sandbox import Ingress, Sandbox
 from roost.domain.team import ApiKey
-from tests.flows.world import ME, PATIENCE_S, STRANGER, TEAM, Ground, Roost, dies_at, serving
+from tests.flows.world import ME, PATIENCE_S, STRANGER, Ground, Roost, dies_at, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -55,10 +55,10 @@ async def test_a_rotated_token_is_known_to_the_guest_at_once(roost: Roost, groun
 
 async def test_a_sleeper_is_told_when_it_wakes_and_sleeps_on_until_then(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     given = await roost.tokens.rotate(ME, sandbox.id)
     assert sandbox.id not in ground.node.guests
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     await roost.quiet()
     assert token_inside(ground, sandbox.id) == given.access
     assert not (await ground.record(sandbox.id)).token_pending
@@ -66,9 +66,9 @@ async def test_a_sleeper_is_told_when_it_wakes_and_sleeps_on_until_then(roost: R
 
 async def test_one_that_goes_back_to_an_older_moment_keeps_the_newer_token(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
-    snapshot = await roost.snapshots.take(TEAM, sandbox.id)
+    snapshot = await roost.snapshots.take(ME, sandbox.id)
     given = await roost.tokens.rotate(ME, sandbox.id)
-    await roost.rollbacks.roll_back(TEAM, sandbox.id, snapshot.id)
+    await roost.rollbacks.roll_back(ME, sandbox.id, snapshot.id)
     assert token_inside(ground, sandbox.id) == given.access
 
 
@@ -91,7 +91,7 @@ async def test_strangers_and_the_dead_get_none(roost: Roost) -> None:
     for work in (roost.tokens.give(STRANGER, sandbox.id), roost.tokens.rotate(STRANGER, sandbox.id)):
         with pytest.raises(SandboxNotFound):
             await work
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.sandboxes.kill(ME, sandbox.id)
     for work in (roost.tokens.give(ME, sandbox.id), roost.tokens.rotate(ME, sandbox.id)):
         with pytest.raises(SandboxDead):
             await work
@@ -103,7 +103,7 @@ async def test_revoking_takes_back_what_the_key_was_given_and_nothing_else(roost
     given, made, asleep, others = await roost.sandbox(), await roost.sandbox(), await roost.sandbox(), await roost.sandbox()
     for sandbox in (given, asleep):
         await roost.tokens.give(anna, sandbox.id)
-    await roost.power.pause(TEAM, asleep.id)
+    await roost.power.pause(ME, asleep.id)
     (child,) = await roost.forks.fork(anna, made.id, 1)
     assert isinstance(child, Sandbox)
     link, token = await roost.links.make(anna, given.id, mode=LinkMode.CONTROL)

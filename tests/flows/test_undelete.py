@@ -9,7 +9,7 @@ from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import OnTimeout, Sandbox, SleepPolicy
 from roost.domain.snapshot import Purpose, Snapshot
-from tests.flows.world import ME, TEAM, Ground, Roost
+from tests.flows.world import ME, Ground, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ DAY_S = 24 * 3600.0
 async def killed(roost: Roost, *, disk: str = "weeks of work", **request: object) -> Sandbox:
     sandbox = await roost.sandbox(**request)
     roost.guest(sandbox).disk = disk
-    return await roost.sandboxes.kill(TEAM, sandbox.id)
+    return await roost.sandboxes.kill(ME, sandbox.id)
 
 
 async def trash(ground: Ground) -> list[Snapshot]:
@@ -52,8 +52,8 @@ async def test_a_killed_one_comes_back_with_its_disk_as_a_new_sandbox(roost: Roo
 async def test_one_that_was_killed_in_its_sleep_comes_back_with_its_memory(roost: Roost) -> None:
     sandbox = await roost.sandbox(name="dreamer")
     roost.guest(sandbox).memory = "half a thought"
-    await roost.power.pause(TEAM, sandbox.id)
-    dead = await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
+    dead = await roost.sandboxes.kill(ME, sandbox.id)
     assert dead.trash is not None
     back = await roost.undeletes.undelete(ME, dead.id)
     assert roost.guest(back).memory == "half a thought"
@@ -94,10 +94,10 @@ async def test_only_the_dead_come_back(roost: Roost) -> None:
 
 async def test_at_once_means_at_once_also_later(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
-    await roost.sandboxes.kill(TEAM, sandbox.id, keep=False)
+    await roost.sandboxes.kill(ME, sandbox.id, keep=False)
     assert not await trash(ground)
     dead = await killed(roost)
-    purged = await roost.sandboxes.kill(TEAM, dead.id, keep=False)
+    purged = await roost.sandboxes.kill(ME, dead.id, keep=False)
     assert (purged.trash, purged.undelete_until) == (None, None)
     assert not await trash(ground)
     await ground.check_invariants()
@@ -161,7 +161,7 @@ async def test_a_full_node_loses_its_trash_before_it_refuses(roost: Roost, groun
     if action == "create":
         assert (await roost.sandbox()).state is State.RUNNING
     else:
-        assert (await roost.power.pause(TEAM, sandbox.id)).state is State.PAUSED
+        assert (await roost.power.pause(ME, sandbox.id)).state is State.PAUSED
     assert not await trash(ground)
     ground.node.fail("create", NodeFull("disk space", "some", "none"))
     with pytest.raises(NodeFull):
@@ -171,25 +171,25 @@ async def test_a_full_node_loses_its_trash_before_it_refuses(roost: Roost, groun
 async def test_a_kill_never_fails_for_what_it_was_to_keep(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
     ground.node.disk_free_bytes = 0
-    dead = await roost.sandboxes.kill(TEAM, sandbox.id)
+    dead = await roost.sandboxes.kill(ME, sandbox.id)
     assert (dead.state, dead.trash, dead.undelete_until) == (State.DEAD, None, None)
     await ground.check_invariants()
 
 
 async def test_a_snapshot_that_a_caller_keeps_stays_the_callers(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
-    kept = await roost.snapshots.take(TEAM, sandbox.id, name="mine")
-    dead = await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id, name="mine")
+    dead = await roost.sandboxes.kill(ME, sandbox.id)
     assert dead.trash == kept.id
     await roost.undeletes.undelete(ME, dead.id)
-    assert (await roost.snapshots.get(TEAM, "mine")).purpose is Purpose.KEPT
-    await roost.snapshots.delete(TEAM, "mine")
+    assert (await roost.snapshots.get(ME, "mine")).purpose is Purpose.KEPT
+    await roost.snapshots.delete(ME, "mine")
 
 
 async def test_trash_is_nobodys_snapshot(roost: Roost) -> None:
     dead = await killed(roost)
     assert dead.trash is not None
-    assert not (await roost.snapshots.list(ME.team)).items
+    assert not (await roost.snapshots.list(ME)).items
     with pytest.raises(SnapshotNotFound):
-        await roost.snapshots.get(TEAM, dead.trash)
+        await roost.snapshots.get(ME, dead.trash)

@@ -1,75 +1,35 @@
-"""Who is asking: an API key as a Bearer token or in `X-API-Key`, or a browser that was signed in with one. And what a key of its
-scope may ask here."""
+"""Who is asking: an API key as a Bearer token or in `X-API-Key`, or a browser that was signed in with one. What they may, control
+decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from roost.api.services import Services
-from roost.domain.access import MACHINE, Access, Principal, Thing, Verb, allow, forbidden
-from roost.domain.errors import Forbidden, SandboxNotFound, Unauthenticated
+from roost.domain.access import Principal
+from roost.domain.errors import Forbidden, Unauthenticated
 
 # For the OpenAPI document: the check itself is made by KeyedRoute, which takes a session's cookie as well.
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="An API key.")
 API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="api_key", description="The same key.")
 
-_VERBS = {
-    "createSandbox": Verb.MAKE,
-    "createSandboxV2": Verb.MAKE,
-    "forkSandbox": Verb.MAKE,
-    "undeleteSandbox": Verb.MAKE,
-    "askQuestion": Verb.ASK,
-    "answerQuestion": Verb.ANSWER,
-    "getTokens": Verb.ENTER,
-    "rotateTokens": Verb.ENTER,
-}
-"""What is more, or less, than a change."""
-_FOR_ALL = frozenset({"/v1/session", "/v1/version", "/v1/templates", "/v1/templates/{ref}", "/teams"})
-"""What a key for one sandbox may look at beside it."""
-
 
 class KeyedRoute(APIRoute):
-    """A route that asks for the key, and whether its scope allows this, before it reads anything else of the request."""
+    """A route that asks for the key before it reads anything else of the request."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        verb = self._verb()
 
         async def identified(request: Request) -> Response:
             await identify(request)
-            await self._check(request.state.principal, verb, request)
             return await handle(request)
 
         return identified
-
-    def _verb(self) -> Verb:
-        if self.path.startswith("/v1/node"):
-            return Verb.OPERATE
-        if self.path.startswith(("/v1/keys", "/api-keys")):
-            return Verb.GRANT
-        if (self.methods or set()) <= {"GET", "HEAD"}:
-            return Verb.LOOK
-        return _VERBS.get(self.operation_id or "", Verb.CHANGE)
-
-    async def _check(self, principal: Principal, verb: Verb, request: Request) -> None:
-        """Raises Forbidden, and SandboxNotFound for what is hidden from a key for one sandbox."""
-        thing = MACHINE if verb is Verb.OPERATE else Thing(principal.team)
-        only = principal.scope.sandbox
-        if only is not None and "/sandboxes/{ref}" in self.path:
-            ref = unquote(request.path_params["ref"])
-            thing = Thing(principal.team, (await _services(request).sandboxes.get(principal.team, ref)).id)
-            if allow(principal, verb, thing) is Access.HIDDEN:
-                raise SandboxNotFound(ref)
-        elif only is not None and self.path not in _FOR_ALL:
-            raise forbidden(principal, verb)
-        if allow(principal, verb, thing) is not Access.ALLOWED:
-            raise forbidden(principal, verb)
 
 
 async def identify(request: Request) -> None:

@@ -17,7 +17,8 @@ from roost.api.services import Services
 from roost.api.v1.models import Given
 from roost.api.v1.questions import AskBody, Id, QuestionModel, WaitQuery, question
 from roost.control.questions import AskQuestion
-from roost.domain.errors import QuestionNotFound, Unavailable
+from roost.domain.access import Principal, guest_of
+from roost.domain.errors import Unavailable
 from roost.domain.ids import SandboxId
 from roost.domain.sandbox import Sandbox
 
@@ -40,6 +41,10 @@ async def _guest(request: Request) -> Sandbox:
     return await state.services.sandboxes.know(sandbox)
 
 
+def _principal(guest: Sandbox) -> Principal:
+    return guest_of(guest.team, guest.id, guest.name)
+
+
 Guest = Annotated[Sandbox, Depends(_guest)]
 
 
@@ -59,13 +64,10 @@ def create_guest_app(services: Services, who: Who) -> FastAPI:
         request = AskQuestion(
             text=body.text, kind=body.kind, choices=tuple(body.choices), ttl_s=body.ttl_s, screenshot=body.screenshot
         )
-        return question(await services.questions.ask(guest.team, guest.id, request))
+        return question(await services.questions.ask(_principal(guest), guest.id, request))
 
     @app.get("/questions/{id}", operation_id="waitForAnswer", summary="A question of its own, or wait for its end")
     async def wait(guest: Guest, id: Id, query: Annotated[WaitQuery, Query()]) -> QuestionModel:
-        own = await services.questions.get(guest.team, id)
-        if own.sandbox != guest.id:
-            raise QuestionNotFound(id)
-        return question(await services.questions.get(guest.team, id, wait_s=query.wait_s))
+        return question(await services.questions.get(_principal(guest), id, wait_s=query.wait_s))
 
     return app

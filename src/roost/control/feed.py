@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from roost.contracts.store import EventQuery, Store
 from roost.control.checks import check_limit
+from roost.domain.access import Principal
 from roost.domain.errors import Gone
 from roost.domain.events import Event
-from roost.domain.ids import TeamId
+from roost.domain.ids import SandboxId
 
 _BATCH = 100
 
@@ -19,18 +20,18 @@ class Feed:
     def __init__(self, *, store: Store) -> None:
         self._store = store
 
-    async def list(self, team: TeamId, wanted: EventQuery) -> tuple[Event, ...]:
-        """The team's events that match. Raises Invalid for a bad limit."""
+    async def list(self, principal: Principal, wanted: EventQuery) -> tuple[Event, ...]:
+        """Events that match and that the principal may see. Raises Invalid for a bad limit."""
         check_limit(wanted.limit)
-        return tuple(await self._store.events(replace(wanted, team=team)))
+        return tuple(await self._store.events(_theirs(principal, wanted)))
 
     async def newest(self) -> int:
         """Follow from here to see only what comes."""
         return await self._store.last_change()
 
-    async def follow(self, team: TeamId, wanted: EventQuery) -> AsyncIterator[Event]:
+    async def follow(self, principal: Principal, wanted: EventQuery) -> AsyncIterator[Event]:
         """Every matching event after `wanted.after`, in order, none missing, none twice; waits for more for ever."""
-        query = replace(wanted, team=team, newest_first=False, before=None, limit=_BATCH)
+        query = replace(_theirs(principal, wanted), newest_first=False, before=None, limit=_BATCH)
         while True:
             position = await self._store.last_change()  # before looking: what comes after the look is a change after this
             events = await self._store.events(query)
@@ -48,3 +49,10 @@ class Feed:
                 if any(isinstance(change.record, Event) and query.wants(change.record) for change in changes):
                     return
                 position = changes[-1].sequence
+
+
+def _theirs(principal: Principal, wanted: EventQuery) -> EventQuery:
+    """Who is there for one sandbox sees its events alone: those of any other look like none."""
+    only = principal.scope.sandbox
+    sandbox = wanted.sandbox if only is None or wanted.sandbox == only else only if wanted.sandbox is None else SandboxId("")
+    return replace(wanted, team=principal.team, sandbox=sandbox)

@@ -18,7 +18,7 @@ from roost.control.nodes import Nodes
 from roost.control.references import check_key, find_sandbox, source_of
 from roost.control.tokens import holders
 from roost.domain import ids
-from roost.domain.access import Principal
+from roost.domain.access import Principal, Verb
 from roost.domain.errors import Invalid, RoostError, SnapshotNotFound
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SnapshotId
@@ -49,7 +49,7 @@ class Forks:
         check_fork_count(count)
         _check_names(names, count)
         async with self._store.reading() as reader:
-            parent = await find_sandbox(reader, principal.team, ref)
+            parent = await find_sandbox(reader, principal, ref, Verb.MAKE)
         node = await self._nodes.place(parent.node)
         outcome = await self._flights.ask(Intent(parent.id, Action.SNAPSHOT, why="fork", for_fork=True))
         if outcome.snapshot is None:

@@ -15,7 +15,7 @@ from roost.contracts.store import Change, Query, Reader, Store, Transaction
 from roost.control.references import check_key, find_sandbox
 from roost.control.revocations import Revocations
 from roost.domain import ids
-from roost.domain.access import FULL, OPERATOR, Access, Principal, Role, Scope, Thing, Verb, Via, allow, forbidden
+from roost.domain.access import FULL, OPERATOR, Access, Principal, Role, Scope, Thing, Verb, Via, allow, forbidden, require
 from roost.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
 from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import DEFAULT_TEAM, ApiKey, key_digest
@@ -28,8 +28,8 @@ LONGEST_CREDENTIAL = 512
 
 
 class Keys:
-    """Also the `Authenticator`. Known digests are remembered until their key is revoked; unknown ones are looked up each time, so
-    that a key works as soon as it is made."""
+    """Known digests are remembered until their key is revoked; unknown ones are looked up each time, so that a key works as soon
+    as it is made."""
 
     def __init__(self, *, store: Store, clock: Clock, random: ids.Random, revocations: Revocations) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class Keys:
         async with self._store.transaction() as transaction:
             await check_key(transaction, principal)
             if scope.sandbox is not None:
-                await find_sandbox(transaction, principal.team, scope.sandbox)
+                await find_sandbox(transaction, principal, scope.sandbox, Verb.GRANT)
             return await transaction.put(key, expect_revision=None), secret
 
     async def list(self, principal: Principal) -> tuple[ApiKey, ...]:
@@ -99,9 +99,9 @@ class Keys:
         _check(principal)
         async with self._store.transaction() as transaction:
             key = await transaction.get(ApiKey, id)
-            if key is None or key.team != principal.team or key.revoked_at is not None:
-                raise NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
-            _check(principal, key.scope)
+            if key is None or key.revoked_at is not None:
+                raise _unknown(id)
+            require(principal, Verb.GRANT, Thing(key.team, scope=key.scope), _unknown(id))
             if key.scope.role is Role.OPERATOR:
                 await _check_not_last(transaction, key)
             key = await transaction.put(replace(key, revoked_at=self._clock.now()), expect_revision=key.revision)
@@ -176,8 +176,12 @@ def _principal(key: ApiKey, via: Via) -> Principal:
     return Principal(key.team, key.scope, key.id, key.name, via)
 
 
+def _unknown(id: str) -> NotFound:
+    return NotFound("key_not_found", f"There is no API key {id!r}. `roost keys` lists the ones there are.", key=id)
+
+
 def _check(principal: Principal, scope: Scope | None = None) -> None:
-    """Whether keys, or one of this scope, are theirs to give and take. Raises Forbidden."""
+    """Whether keys, or one of this scope, are theirs to give. Raises Forbidden."""
     if allow(principal, Verb.GRANT, Thing(principal.team, scope=scope)) is not Access.ALLOWED:
         raise forbidden(principal, Verb.OPERATE if scope == OPERATOR else Verb.GRANT)
 

@@ -11,9 +11,9 @@ from roost.control.directory import RouteTable
 from roost.control.drivers import Why, leave
 from roost.control.references import check_key, find_sandbox
 from roost.domain import ids
-from roost.domain.access import Principal
+from roost.domain.access import Principal, Verb
 from roost.domain.errors import Exhausted, Invalid, NotFound, SandboxDead
-from roost.domain.ids import AGENT_PORT, LinkId, SandboxId, TeamId
+from roost.domain.ids import AGENT_PORT, LinkId, SandboxId
 from roost.domain.lifecycle import LIVING
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Sandbox
@@ -54,7 +54,7 @@ class Links:
         token = ids.new_token(self._random)
         async with self._store.transaction() as transaction:
             await check_key(transaction, principal)
-            record = await find_sandbox(transaction, principal.team, ref)
+            record = await find_sandbox(transaction, principal, ref, Verb.CHANGE)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
             others = await transaction.find(Link, Query(equal={"sandbox": record.id}))
@@ -80,21 +80,21 @@ class Links:
             link = await transaction.put(link, expect_revision=None)
         return link, token
 
-    async def list(self, team: TeamId, ref: str) -> tuple[Link, ...]:
+    async def list(self, principal: Principal, ref: str) -> tuple[Link, ...]:
         """Those that open something, newest first. Raises SandboxNotFound."""
         now = self._clock.now()
         async with self._store.reading() as reader:
-            record = await find_sandbox(reader, team, ref)
+            record = await find_sandbox(reader, principal, ref, Verb.LOOK)
             if record.state not in LIVING:
                 return ()
             links = await reader.find(Link, Query(equal={"sandbox": record.id}))
         return tuple(link for link in links if not link.is_over(now))
 
-    async def revoke(self, team: TeamId, ref: str, id: str) -> None:
+    async def revoke(self, principal: Principal, ref: str, id: str) -> None:
         """It opens nothing any more, what it opened is cut, and who drove by it drives no longer. Raises SandboxNotFound,
         NotFound."""
         async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
+            record = await find_sandbox(transaction, principal, ref, Verb.CHANGE)
             link = await transaction.get(Link, id)
             if link is None or link.sandbox != record.id:
                 message = f"Sandbox {record.id} has no link {id!r}. `roost links` lists the ones there are."

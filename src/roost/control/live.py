@@ -15,6 +15,7 @@ import anyio
 from roost.contracts.clock import Clock
 from roost.contracts.store import Change
 from roost.control.pulses import Pulses, Reading
+from roost.domain.access import Principal, sees
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
@@ -64,9 +65,9 @@ class Live:
                 for watch in self._watches:
                     watch.add_reading(team, sandbox, recent[-1])
 
-    def watch(self, team: TeamId) -> Watch:
-        """Everything that changes from now on."""
-        watch = Watch(team)
+    def watch(self, principal: Principal) -> Watch:
+        """Everything of theirs that changes from now on."""
+        watch = Watch(principal)
         self._watches.add(watch)
         return watch
 
@@ -74,20 +75,20 @@ class Live:
 class Watch:
     """For one reader."""
 
-    def __init__(self, team: TeamId) -> None:
-        self._team = team
+    def __init__(self, principal: Principal) -> None:
+        self._principal = principal
         self._records: dict[SandboxId, Sandbox] = {}
         self._readings: dict[SandboxId, Reading] = {}
         self._news = anyio.Event()
 
     def add_record(self, record: Sandbox) -> None:
-        if record.team == self._team:
+        if sees(self._principal, record.team, record.id):
             self._records.pop(record.id, None)
             self._records[record.id] = record
             self._news.set()
 
     def add_reading(self, team: TeamId, sandbox: SandboxId, reading: Reading) -> None:
-        if team == self._team:
+        if sees(self._principal, team, sandbox):
             self._readings[sandbox] = reading
             self._news.set()
 

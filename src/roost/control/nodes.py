@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roost.contracts.cluster import Cluster
+from roost.domain.access import MACHINE, Principal, Verb, forbidden, require
 from roost.domain.errors import NodeFull
 from roost.domain.ids import NodeId
 from roost.domain.node import EgressOrder, InformOrder, NodeReport
@@ -23,6 +24,11 @@ class Nodes:
     async def last_seen(self) -> list[NodeReport]:
         """The last reports; a few seconds old at most once the keeper runs."""
         return list(self._seen.values()) or await self.look()
+
+    async def inspect(self, principal: Principal) -> list[NodeReport]:
+        """The last reports, for whoever operates the machine. Raises Forbidden."""
+        require(principal, Verb.OPERATE, MACHINE, forbidden(principal, Verb.OPERATE))
+        return await self.last_seen()
 
     async def set_egress(self, record: Sandbox) -> None:
         """What the record says it may reach holds now, if it runs. May be called twice."""

@@ -10,8 +10,9 @@ from roost.contracts.store import Query, Store
 from roost.control.flights import Flights
 from roost.control.moves import Intent
 from roost.control.references import find_sandbox
+from roost.domain.access import MACHINE, Principal, Verb, forbidden, require
 from roost.domain.errors import RoostError
-from roost.domain.ids import SandboxId, TeamId
+from roost.domain.ids import SandboxId
 from roost.domain.lifecycle import ON_A_NODE, Action
 from roost.domain.sandbox import Sandbox
 
@@ -32,25 +33,27 @@ class Power:
         self._store = store
         self._flights = flights
 
-    async def pause(self, team: TeamId, ref: str, *, keep_memory: bool = True, why: str = "api") -> Sandbox:
+    async def pause(self, principal: Principal, ref: str, *, keep_memory: bool = True, why: str = "api") -> Sandbox:
         """Asleep afterwards: its memory (unless left out) and disk are in a snapshot. Raises SandboxNotFound, SandboxDead,
         MoveOvertaken, MoveTimedOut, or what the node raises; then it runs on."""
-        record = await self._find(team, ref)
+        record = await self._find(principal, ref)
         intent = Intent(record.id, Action.PAUSE, why=why, keep_memory=keep_memory)
         return (await self._flights.ask(intent)).sandbox
 
-    async def resume(self, team: TeamId, ref: str, *, cold: bool = False, why: str = "api") -> Resumed:
+    async def resume(self, principal: Principal, ref: str, *, cold: bool = False, why: str = "api") -> Resumed:
         """Awake afterwards. One that sleeps without its memory boots. Raises SnapshotDamaged or SnapshotForeign when its memory
         cannot be used: the caller may then agree to `cold`, which boots its disk and says what was lost."""
-        record = await self._find(team, ref)
+        record = await self._find(principal, ref)
         return await self._resume(record.id, cold=cold, why=why)
 
     async def ensure_running(self, sandbox: SandboxId, why: str) -> Sandbox:
         """Awake afterwards, for somebody whose right to it was checked. Raises as resume."""
         return (await self._resume(sandbox, cold=False, why=why)).sandbox
 
-    async def pause_all(self, *, why: str = "the server goes down") -> list[Sandbox | RoostError]:
-        """Every sandbox of every team that runs, or is about to, sleeps. One that cannot is an error in the answer."""
+    async def pause_all(self, principal: Principal, *, why: str = "the server goes down") -> list[Sandbox | RoostError]:
+        """Every sandbox of every team that runs, or is about to, sleeps. One that cannot is an error in the answer. Raises
+        Forbidden."""
+        require(principal, Verb.OPERATE, MACHINE, forbidden(principal, Verb.OPERATE))
         async with self._store.reading() as reader:
             records = await reader.find(Sandbox, Query(one_of={"state": sorted(ON_A_NODE)}))
         results: list[Sandbox | RoostError] = []
@@ -75,6 +78,6 @@ class Power:
             return Resumed(outcome.sandbox)
         return Resumed(outcome.sandbox, outcome.placed.cold, outcome.placed.lost)
 
-    async def _find(self, team: TeamId, ref: str) -> Sandbox:
+    async def _find(self, principal: Principal, ref: str) -> Sandbox:
         async with self._store.reading() as reader:
-            return await find_sandbox(reader, team, ref)
+            return await find_sandbox(reader, principal, ref, Verb.CHANGE)

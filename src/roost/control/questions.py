@@ -22,10 +22,10 @@ from roost.control.moves import Intent
 from roost.control.pages import Page, read_page
 from roost.control.references import find_sandbox
 from roost.domain import ids
-from roost.domain.access import Principal
+from roost.domain.access import Principal, Thing, Verb, guest_of, require, within
 from roost.domain.errors import Exhausted, Invalid, QuestionClosed, QuestionNotFound, SandboxDead
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import SandboxId, TeamId, is_id
+from roost.domain.ids import SandboxId, is_id
 from roost.domain.lifecycle import LIVING, Action
 from roost.domain.question import APPROVAL, Answer, Picture, Question, QuestionKind, QuestionState, picture_type
 from roost.domain.sandbox import Sandbox
@@ -64,20 +64,20 @@ class Questions:
         self._clock = clock
         self._random = random
 
-    async def ask(self, team: TeamId, ref: str, request: AskQuestion) -> Question:
+    async def ask(self, principal: Principal, ref: str, request: AskQuestion) -> Question:
         """The question is open. Raises Invalid, SandboxNotFound, SandboxDead, Exhausted when it has too many open ones."""
         _check(request)
         picture_of = _decode_picture(request.screenshot)
         now = self._clock.now()
         choices = request.choices or (APPROVAL if request.kind is QuestionKind.APPROVAL else ())
         async with self._store.transaction() as transaction:
-            sandbox = await find_sandbox(transaction, team, ref)
+            sandbox = await find_sandbox(transaction, principal, ref, Verb.ASK)
             if sandbox.state not in LIVING:
                 raise SandboxDead(sandbox.id, sandbox.reason)
             await _check_count(transaction, sandbox)
             question = Question(
                 id=ids.new_question_id(self._random),
-                team=team,
+                team=sandbox.team,
                 sandbox=sandbox.id,
                 sandbox_name=sandbox.name,
                 kind=request.kind,
@@ -97,7 +97,7 @@ class Questions:
 
     async def list(
         self,
-        team: TeamId,
+        principal: Principal,
         *,
         state: QuestionState | None = None,
         sandbox: str | None = None,
@@ -105,24 +105,24 @@ class Questions:
         cursor: str | None = None,
     ) -> Page[Question]:
         """Newest first."""
-        equal: dict[str, str] = {"team": team}
+        equal = within(principal, "sandbox")
         if state is not None:
             equal["state"] = state
         async with self._store.reading() as reader:
             if sandbox is not None:
-                equal["sandbox"] = (await find_sandbox(reader, team, sandbox)).id
+                equal["sandbox"] = (await find_sandbox(reader, principal, sandbox, Verb.LOOK)).id
             return await read_page(reader, Question, Query(equal=equal), limit=limit, cursor=cursor)
 
-    async def count_open(self, team: TeamId) -> int:
+    async def count_open(self, principal: Principal) -> int:
         async with self._store.reading() as reader:
-            return len(await reader.find(Question, Query(equal={"team": team, "state": QuestionState.OPEN})))
+            return len(await reader.find(Question, Query(equal=within(principal, "sandbox") | {"state": QuestionState.OPEN})))
 
-    async def get(self, team: TeamId, id: str, *, wait_s: float = 0.0) -> Question:
+    async def get(self, principal: Principal, id: str, *, wait_s: float = 0.0) -> Question:
         """As it is once it is no longer open, or when the time is over. Raises QuestionNotFound, Invalid."""
         if not 0 <= wait_s <= LONGEST_WAIT_S:
             raise Invalid("wait_s_invalid", f"wait_s is {wait_s:g}: 0 to {LONGEST_WAIT_S:g} seconds. Ask again after that.")
         seen = await self._feed.newest()  # before it is read: what closes it afterwards is an event after this
-        question = await self._read(team, id)
+        question = await self._read(principal, id)
         if question.state is QuestionState.OPEN and wait_s > 0:
             scope = anyio.CancelScope()
             await run_until(
@@ -132,7 +132,7 @@ class Questions:
                 scope=scope,
                 stop=scope.cancel,
             )
-            question = await self._read(team, id)
+            question = await self._read(principal, id)
         return question
 
     async def picture(self, question: Question) -> Picture | None:
@@ -145,7 +145,7 @@ class Questions:
         """Answered; its sandbox wakes if it sleeps, behind this. Raises QuestionNotFound, QuestionClosed, Invalid."""
         by = principal.name
         async with self._store.transaction() as transaction:
-            question = await _find(transaction, principal.team, id)
+            question = await _find(transaction, principal, id, Verb.ANSWER)
             _check_answer(question, choice, text)
             answer = Answer(choice, text, by, principal.key, self._clock.now())
             answered = replace(question, state=QuestionState.ANSWERED, answer=answer, wake_due=True)
@@ -155,10 +155,10 @@ class Questions:
         self._wake(answered)
         return answered
 
-    async def withdraw(self, team: TeamId, id: str) -> None:
+    async def withdraw(self, principal: Principal, id: str) -> None:
         """Nobody need answer any more. May be called twice. Raises QuestionNotFound."""
         async with self._store.transaction() as transaction:
-            question = await _find(transaction, team, id)
+            question = await _find(transaction, principal, id, Verb.CHANGE)
             if question.state is QuestionState.OPEN:
                 await self._close(transaction, question, QuestionState.WITHDRAWN, "nobody needs it any more")
 
@@ -208,7 +208,7 @@ class Questions:
     async def _closed(self, question: Question, seen: int) -> None:
         """Returns when an event tells that it closed."""
         wanted = EventQuery(sandbox=question.sandbox, kinds=_CLOSED, after=seen)
-        async for event in self._feed.follow(question.team, wanted):
+        async for event in self._feed.follow(guest_of(question.team, question.sandbox), wanted):
             if event.facts.get("question") == question.id:
                 return
 
@@ -227,18 +227,19 @@ class Questions:
         kinds = {QuestionState.EXPIRED: EventKind.QUESTION_EXPIRED, QuestionState.WITHDRAWN: EventKind.QUESTION_WITHDRAWN}
         await transaction.append(self._event(kinds[state], closed, {"why": why}))
 
-    async def _read(self, team: TeamId, id: str) -> Question:
+    async def _read(self, principal: Principal, id: str) -> Question:
         async with self._store.reading() as reader:
-            return await _find(reader, team, id)
+            return await _find(reader, principal, id, Verb.LOOK)
 
     def _event(self, kind: EventKind, question: Question, facts: Mapping[str, str | None]) -> Event:
         return Event(kind, question.team, self._clock.now(), question.sandbox, {"question": question.id, **facts})
 
 
-async def _find(reader: Reader, team: TeamId, id: str) -> Question:
+async def _find(reader: Reader, principal: Principal, id: str, verb: Verb) -> Question:
     question = await reader.get(Question, id) if is_id(id) else None
-    if question is None or question.team != team:
+    if question is None:
         raise QuestionNotFound(id[:100])
+    require(principal, verb, Thing(question.team, question.sandbox), QuestionNotFound(id[:100]))
     return question
 
 

@@ -1,4 +1,5 @@
-"""What a caller's words refer to: a sandbox, a snapshot, or something to create from. Of other teams nothing is known."""
+"""What a caller's words refer to: a sandbox, a snapshot, or something to create from; and whether they may. The one place where
+control asks `domain.access`, but for lists, keys and the machine."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from roost.contracts.store import Query, Reader
-from roost.domain.access import Principal
+from roost.domain.access import Access, Principal, Thing, Verb, allow, require
 from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFound, Unauthenticated
-from roost.domain.ids import NodeId, SnapshotId, TeamId, is_id, is_name, is_snapshot_name
+from roost.domain.ids import NodeId, SandboxId, SnapshotId, is_id, is_name, is_snapshot_name
 from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Kind, Purpose, Snapshot
@@ -42,52 +43,53 @@ async def check_key(reader: Reader, principal: Principal) -> None:
         raise Unauthenticated("key_revoked", "The API key behind this request was revoked just now. Use another.")
 
 
-async def find_sandbox(reader: Reader, team: TeamId, ref: str) -> Sandbox:
-    """By id, dead ones too, or by name among the living. Raises SandboxNotFound."""
-    if is_id(ref):
-        record = await reader.get(Sandbox, ref)
-        if record is not None and record.team == team:
-            return record
-    if is_name(ref):
-        query = Query(equal={"team": team, "name": ref}, one_of={"state": sorted(LIVING)}, limit=1)
-        for record in await reader.find(Sandbox, query):
-            return record
+async def find_sandbox(reader: Reader, principal: Principal, ref: str, verb: Verb) -> Sandbox:
+    """By id, dead ones too, or by name among the living. Raises SandboxNotFound, Forbidden."""
+    found: list[Sandbox] = []
+    if is_id(ref) and (record := await reader.get(Sandbox, ref)):
+        found = [record]
+    elif is_name(ref):
+        query = Query(equal={"team": principal.team, "name": ref}, one_of={"state": sorted(LIVING)}, limit=1)
+        found = await reader.find(Sandbox, query)
+    for record in found:
+        require(principal, verb, Thing(record.team, record.id), SandboxNotFound(ref))
+        return record
     raise SandboxNotFound(ref)
 
 
-async def find_snapshot(reader: Reader, team: TeamId, ref: str) -> Snapshot:
-    """By id, or by name. Templates' and forks' own snapshots are not for callers. Raises SnapshotNotFound."""
+async def find_snapshot(reader: Reader, principal: Principal, ref: str, verb: Verb) -> Snapshot:
+    """By id, or by name. Templates' and forks' own snapshots are not for callers. Raises SnapshotNotFound, Forbidden."""
     found: list[Snapshot] = []
     if is_id(ref) and (record := await reader.get(Snapshot, ref)):
         found = [record]
     elif is_snapshot_name(ref):
-        found = await reader.find(Snapshot, Query(equal={"team": team, "name": ref}, limit=1))
+        found = await reader.find(Snapshot, Query(equal={"team": principal.team, "name": ref}, limit=1))
     for snapshot in found:
-        if snapshot.team == team and snapshot.purpose in (Purpose.SLEEP, Purpose.KEPT):
+        if snapshot.purpose in (Purpose.SLEEP, Purpose.KEPT):
+            of = Thing(snapshot.team, snapshot.sandbox or SandboxId(""))
+            require(principal, verb, of, SnapshotNotFound(ref))
             return snapshot
     raise SnapshotNotFound(ref)
 
 
-async def find_template(reader: Reader, team: TeamId, ref: str) -> Template:
+async def find_template(reader: Reader, principal: Principal, ref: str) -> Template:
     """By name, or by id; a team's own before everybody's. Raises TemplateNotFound."""
-    if is_id(ref):
-        by_id = await reader.get(Template, ref)
-        if by_id is not None and by_id.team in (None, team):
-            return by_id
-    named = await reader.find(Template, Query(equal={"name": ref}))
-    for owner in (team, None):
-        for template in named:
-            if template.team == owner:
-                return template
+    found = await reader.find(Template, Query(equal={"name": ref}))
+    if is_id(ref) and (by_id := await reader.get(Template, ref)):
+        found = [by_id]
+    for template in sorted(found, key=lambda one: one.team is None):
+        if allow(principal, Verb.LOOK, Thing(template.team)) is Access.ALLOWED:
+            return template
     raise TemplateNotFound(ref)
 
 
-async def find_source(reader: Reader, team: TeamId, ref: str) -> Source:
-    """A template, or one of the team's snapshots. Raises TemplateNotFound."""
+async def find_source(reader: Reader, principal: Principal, ref: str) -> Source:
+    """A template, or one of the team's snapshots, to make a sandbox from. Raises TemplateNotFound, Forbidden."""
+    require(principal, Verb.MAKE, Thing(principal.team), TemplateNotFound(ref))
     try:
-        template = await find_template(reader, team, ref)
+        template = await find_template(reader, principal, ref)
     except TemplateNotFound:
-        return await _snapshot_source(reader, team, ref)
+        return await _snapshot_source(reader, principal, ref)
     snapshot = await reader.get(Snapshot, template.snapshot)
     if snapshot is None:
         raise TemplateNotFound(ref)
@@ -105,9 +107,9 @@ async def find_source(reader: Reader, team: TeamId, ref: str) -> Source:
     )
 
 
-async def _snapshot_source(reader: Reader, team: TeamId, ref: str) -> Source:
+async def _snapshot_source(reader: Reader, principal: Principal, ref: str) -> Source:
     try:
-        snapshot = await find_snapshot(reader, team, ref)
+        snapshot = await find_snapshot(reader, principal, ref, Verb.LOOK)
     except SnapshotNotFound:
         raise TemplateNotFound(ref) from None
     return source_of(snapshot)

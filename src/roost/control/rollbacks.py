@@ -16,6 +16,7 @@ from roost.control.drivers import Why, leave
 from roost.control.flights import Flights
 from roost.control.moves import Intent, Moves
 from roost.control.references import find_sandbox, find_snapshot
+from roost.domain.access import Principal, Verb
 from roost.domain.errors import Conflict, Invalid, MoveOvertaken, RoostError, SandboxDead, SnapshotNotFound
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, SnapshotId, TeamId
@@ -39,11 +40,11 @@ class Rollbacks:
         self._moves = moves
         self._flights = flights
 
-    async def roll_back(self, team: TeamId, ref: str, snapshot: str) -> Sandbox:
+    async def roll_back(self, principal: Principal, ref: str, snapshot: str) -> Sandbox:
         """It runs on from that snapshot; where it was is kept in a snapshot named `before-rollback-…`. One without memory boots.
         Raises SandboxNotFound, SandboxDead, SnapshotNotFound, Invalid when the snapshot is not its own, Conflict when others keep
         waking it, or what sleeping and waking raise: the event says where it sleeps then."""
-        sandbox, target = await self._prepare(team, ref, snapshot)
+        sandbox, target = await self._prepare(principal, ref, snapshot)
         turned: Sandbox | None = None
         for _ in range(TRIES):
             asleep = await self._sleep(sandbox)
@@ -60,13 +61,13 @@ class Rollbacks:
         await self._clear(turned)
         return (await self._flights.ask(Intent(sandbox, Action.RESUME, why=f"rolled back to {target}"))).sandbox
 
-    async def _prepare(self, team: TeamId, ref: str, snapshot: str) -> tuple[SandboxId, SnapshotId]:
+    async def _prepare(self, principal: Principal, ref: str, snapshot: str) -> tuple[SandboxId, SnapshotId]:
         """Both exist and belong together. A snapshot that it once slept in is kept from now on: sleeping again would drop it."""
         async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
+            record = await find_sandbox(transaction, principal, ref, Verb.CHANGE)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
-            target = await find_snapshot(transaction, team, snapshot)
+            target = await find_snapshot(transaction, principal, snapshot, Verb.CHANGE)
             if target.sandbox != record.id:
                 raise Invalid(
                     "not_its_snapshot",

@@ -33,7 +33,7 @@ from roost.control.references import Source, check_key, find_sandbox, find_sourc
 from roost.control.tokens import holders
 from roost.control.trash import Trash
 from roost.domain import ids
-from roost.domain.access import Principal
+from roost.domain.access import Principal, Thing, Verb, require, within
 from roost.domain.activity import Activity, explain
 from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import (
@@ -145,16 +145,17 @@ class Sandboxes:
         """The sandbox runs. Under the same idempotency key the same request gets the same sandbox. Raises Invalid,
         TemplateNotFound, TemplateNotReady, TemplateUnmade, NameTaken, IdempotencyMismatch, NodeFull, or what the node raises;
         then nothing was made."""
+        require(principal, Verb.MAKE, Thing(principal.team), TemplateNotFound(request.template))
         check_request(request, private_proxies=self._private_proxies)
         earlier: list[SandboxId] = []
-        node = await self._place(principal.team, request)
+        node = await self._place(principal, request)
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
                 earlier.append(known)
                 return ()
             await check_key(transaction, principal)
-            source = await self._find_source(transaction, principal.team, request.template)
+            source = await self._find_source(transaction, principal, request.template)
             if request.size.memory_mb is not None and not source.cold:
                 check_room(request.size.memory_mb, source.memory_bytes)
             draft = self._draft(principal, request, source)
@@ -168,9 +169,9 @@ class Sandboxes:
             return await self._flights.settle(earlier[0])
         return (await started[0].result()).sandbox
 
-    async def get(self, team: TeamId, ref: str) -> Sandbox:
+    async def get(self, principal: Principal, ref: str) -> Sandbox:
         async with self._store.reading() as reader:
-            return await find_sandbox(reader, team, ref)
+            return await find_sandbox(reader, principal, ref, Verb.LOOK)
 
     async def know(self, id: SandboxId) -> Sandbox:
         """By its id, whosever it is: for its own guest, which is known by the wire it comes from. Raises SandboxNotFound."""
@@ -180,9 +181,9 @@ class Sandboxes:
             raise SandboxNotFound(id)
         return record
 
-    async def list(self, team: TeamId, wanted: SandboxFilter) -> Page[Sandbox]:
+    async def list(self, principal: Principal, wanted: SandboxFilter) -> Page[Sandbox]:
         """Raises Invalid for a bad limit or a cursor that belongs to another question."""
-        equal = {"team": team} | ({"template": wanted.template} if wanted.template is not None else {})
+        equal = within(principal, "id") | ({"template": wanted.template} if wanted.template is not None else {})
         query = Query(
             equal=equal,
             one_of={"state": sorted(wanted.states or LIVING)},
@@ -198,7 +199,7 @@ class Sandboxes:
         async with self._store.reading() as reader:
             return await read_page(reader, Sandbox, query, limit=wanted.limit, cursor=wanted.cursor, matches=matches)
 
-    async def update(self, team: TeamId, ref: str, changes: SandboxChanges) -> Sandbox:
+    async def update(self, principal: Principal, ref: str, changes: SandboxChanges) -> Sandbox:
         """Raises Invalid, NameTaken, SandboxNotFound, SandboxDead. A new name is the guest's host name from its next start on."""
         changed: dict[str, object] = {}
         if not isinstance(changes.name, Unset):
@@ -212,22 +213,23 @@ class Sandboxes:
         def change(record: Sandbox) -> Sandbox:
             return self._changed(record, {**changed, **self._changes_of(record, changes)})
 
-        record = await self._change(team, ref, "change", sorted({*changed, *later}), change)
+        record = await self._change(principal, ref, "change", sorted({*changed, *later}), change)
         if "egress" in later:
             await self._make_so(record)
         return record
 
-    async def kill(self, team: TeamId, ref: str, *, why: str = "killed", keep: bool = True) -> Sandbox:
+    async def kill(self, principal: Principal, ref: str, *, why: str = "killed", keep: bool = True) -> Sandbox:
         """Dead afterwards, whatever it was doing. May be called twice. What it can come back from is kept for a while, unless
         `keep` says no: then nothing is left of it, also of one that was killed before."""
-        record = await self.get(team, ref)
+        async with self._store.reading() as reader:
+            record = await find_sandbox(reader, principal, ref, Verb.CHANGE)
         killed = (await self._flights.ask(Intent(record.id, Action.KILL, why=why, keep=keep))).sandbox
         if keep or killed.trash is None:
             return killed
         await self._trash.drop(killed.id, "it was to be deleted at once")
-        return await self.get(team, killed.id)
+        return await self.know(killed.id)
 
-    async def extend(self, team: TeamId, ref: str, timeout_s: float, *, allow_shorter: bool = True) -> Sandbox:
+    async def extend(self, principal: Principal, ref: str, timeout_s: float, *, allow_shorter: bool = True) -> Sandbox:
         """It runs for `timeout_s` from now. Unless `allow_shorter`, a later deadline, or none at all, is left as it is."""
         check_seconds("timeout_s", timeout_s)
         at = self._clock.now() + timeout_s
@@ -238,14 +240,14 @@ class Sandboxes:
             is_longer = record.expires_at is not None and at > record.expires_at
             return replace(record, expires_at=at) if allow_shorter or is_longer else record
 
-        return await self._change(team, ref, "extend its time", ["expires_at"], extended)
+        return await self._change(principal, ref, "extend its time", ["expires_at"], extended)
 
-    async def set_egress(self, team: TeamId, ref: str, egress: Egress) -> Sandbox:
+    async def set_egress(self, principal: Principal, ref: str, egress: Egress) -> Sandbox:
         """What it may reach from now on; of a sleeping one, from its next waking on. Raises SandboxNotFound, SandboxDead, or what
         the node raises: then it holds from its next waking on."""
         check_egress(egress, private_proxies=self._private_proxies)
         changed = await self._change(
-            team,
+            principal,
             ref,
             "change what it may reach",
             ["egress"],
@@ -259,52 +261,52 @@ class Sandboxes:
         # A move that began before the change carries the old one: only when it has ended is the new one sure to stay.
         with suppress(RoostError):
             await self._flights.settle(changed.id)
-        await self._nodes.set_egress(await self.get(changed.team, changed.id))
+        await self._nodes.set_egress(await self.know(changed.id))
 
-    async def hold(self, team: TeamId, ref: str, seconds: float, reason: str) -> Sandbox:
+    async def hold(self, principal: Principal, ref: str, seconds: float, reason: str) -> Sandbox:
         """It does not fall asleep from idleness for so long. A timeout ends it all the same."""
         check_seconds("seconds", seconds)
         if len(reason) > 200:
             raise Invalid("reason_too_long", "The reason of a hold has at most 200 characters.", length=len(reason))
         hold = Hold(self._clock.now() + seconds, reason or "held")
-        return await self._change(team, ref, "be held", ["hold"], lambda record: replace(record, hold=hold))
+        return await self._change(principal, ref, "be held", ["hold"], lambda record: replace(record, hold=hold))
 
-    async def release(self, team: TeamId, ref: str) -> Sandbox:
+    async def release(self, principal: Principal, ref: str) -> Sandbox:
         """The hold is gone. May be called twice."""
-        return await self._change(team, ref, "be released", ["hold"], lambda record: replace(record, hold=None))
+        return await self._change(principal, ref, "be released", ["hold"], lambda record: replace(record, hold=None))
 
-    async def usage(self, team: TeamId, ref: str, start: float, end: float) -> Sequence[Usage]:
+    async def usage(self, principal: Principal, ref: str, start: float, end: float) -> Sequence[Usage]:
         """Metering samples of that time, oldest first."""
-        record = await self.get(team, ref)
+        record = await self.get(principal, ref)
         saved = await self._usage.usage(record.id, start, end, MOST_SAMPLES)
         newest = saved[-1].at if saved else start
         fresh = [sample for sample in self._pulses.unsaved(record.id) if newest <= sample.at <= end]
         return saved + [sample for sample in fresh if not saved or sample.at > newest]
 
-    async def latest_usage(self, team: TeamId, ref: str) -> Sequence[Usage]:
+    async def latest_usage(self, principal: Principal, ref: str) -> Sequence[Usage]:
         """The newest metering samples, oldest first; none of one that was not metered lately."""
         now = self._clock.now()
-        return await self.usage(team, ref, now - LATELY_S, now)
+        return await self.usage(principal, ref, now - LATELY_S, now)
 
-    async def activity(self, team: TeamId, ref: str) -> Activity:
+    async def activity(self, principal: Principal, ref: str) -> Activity:
         """Why it is awake and when it will sleep."""
-        record = await self.get(team, ref)
+        record = await self.get(principal, ref)
         return explain(record, self._pulses.signals(record), self._clock.now())
 
     # How it is done
 
-    async def _place(self, team: TeamId, request: CreateSandbox) -> NodeId | None:
+    async def _place(self, principal: Principal, request: CreateSandbox) -> NodeId | None:
         """Decided before the transaction: a node may have to be asked, and nobody else could write meanwhile. None if it was made
         already."""
         async with self._store.reading() as reader:
-            if request.idempotency_key and await reader.get(Idempotency, f"{team}/{request.idempotency_key}"):
+            if request.idempotency_key and await reader.get(Idempotency, f"{principal.team}/{request.idempotency_key}"):
                 return None
-            source = await self._find_source(reader, team, request.template)
+            source = await self._find_source(reader, principal, request.template)
         return await self._nodes.place(source.node)
 
-    async def _find_source(self, transaction: Reader, team: TeamId, ref: str) -> Source:
+    async def _find_source(self, transaction: Reader, principal: Principal, ref: str) -> Source:
         try:
-            return await find_source(transaction, team, ref)
+            return await find_source(transaction, principal, ref)
         except TemplateNotFound as missing:
             raise (self._builds.excuse(ref) or missing) from None
 
@@ -349,18 +351,18 @@ class Sandboxes:
         entry = Idempotency(f"{team}/{request.idempotency_key}", request.digest(), sandbox, self._clock.now())
         await transaction.put(entry, expect_revision=None)
 
-    async def _change(self, team: TeamId, ref: str, verb: str, fields: Sequence[str], change: _Change) -> Sandbox:
+    async def _change(self, principal: Principal, ref: str, what: str, fields: Sequence[str], change: _Change) -> Sandbox:
         """Changes anything but the state. Reads and writes in one transaction, so it cannot undo a move that ends meanwhile."""
         async with self._store.transaction() as transaction:
-            record = await find_sandbox(transaction, team, ref)
+            record = await find_sandbox(transaction, principal, ref, Verb.CHANGE)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
             changed = change(record)
             if changed == record:
                 return record
             changed = await transaction.put(changed, expect_revision=record.revision)
-            facts = {"fields": ", ".join(fields), "verb": verb}
-            await transaction.append(Event(EventKind.UPDATED, team, self._clock.now(), record.id, facts))
+            facts = {"fields": ", ".join(fields), "verb": what}
+            await transaction.append(Event(EventKind.UPDATED, record.team, self._clock.now(), record.id, facts))
         return changed
 
     def _changes_of(self, record: Sandbox, changes: SandboxChanges) -> dict[str, object]:

@@ -13,10 +13,11 @@ from roost.control.flights import Flights
 from roost.control.moves import Intent
 from roost.control.pages import Page, read_page
 from roost.control.references import find_sandbox, find_snapshot
+from roost.domain.access import Principal, Verb, within
 from roost.domain.errors import RoostError, SnapshotInUse, SnapshotNameTaken, SnapshotNotFound
 from roost.domain.events import Event, EventKind
 from roost.domain.file import Listing
-from roost.domain.ids import SandboxId, SnapshotId, TeamId
+from roost.domain.ids import SnapshotId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
@@ -36,15 +37,17 @@ class Snapshots:
         self._flights = flights
 
     async def take(
-        self, team: TeamId, ref: str, *, name: str | None = None, keep_memory: bool = True, take_name_over: bool = False
+        self, principal: Principal, ref: str, *, name: str | None = None, keep_memory: bool = True, take_name_over: bool = False
     ) -> Snapshot:
         """A moment of the sandbox, kept until deleted. A running sandbox goes on; of a sleeping one it is the snapshot it sleeps
         in. With `take_name_over` an older snapshot of that name loses it. Raises Invalid, SnapshotNameTaken, SandboxNotFound,
         SandboxDead, or what the node raises."""
         check_snapshot_name(name)
         async with self._store.reading() as reader:
-            record = await find_sandbox(reader, team, ref)
-            await self._check_free(reader, team, name, take_over=take_name_over)
+            record = await find_sandbox(reader, principal, ref, Verb.CHANGE)
+            # Names are the team's: who is there for one sandbox takes none away from others.
+            take_over = take_name_over and principal.scope.sandbox is None
+            await self._check_free(reader, record.team, name, take_over=take_over)
         outcome = await self._flights.ask(Intent(record.id, Action.SNAPSHOT, keep_memory=keep_memory, name=name))
         if outcome.snapshot is None:
             raise SnapshotNotFound(outcome.sandbox.snapshot or record.id)
@@ -52,7 +55,7 @@ class Snapshots:
 
     async def list(
         self,
-        team: TeamId,
+        principal: Principal,
         *,
         sandbox: str | None = None,
         name: str | None = None,
@@ -64,35 +67,35 @@ class Snapshots:
         in."""
         visible = {"purpose": [Purpose.KEPT] if kept_only else sorted((Purpose.KEPT, Purpose.SLEEP))}
         async with self._store.reading() as reader:
-            equal: dict[str, str] = {"team": team} | ({"name": name} if name is not None else {})
+            equal = within(principal, "sandbox") | ({"name": name} if name is not None else {})
             if sandbox is not None:
-                equal["sandbox"] = await self._sandbox_id(reader, team, sandbox)
+                equal["sandbox"] = (await find_sandbox(reader, principal, sandbox, Verb.LOOK)).id
             query = Query(equal=equal, one_of=visible)
             return await read_page(reader, Snapshot, query, limit=limit, cursor=cursor)
 
-    async def get(self, team: TeamId, ref: str) -> Snapshot:
+    async def get(self, principal: Principal, ref: str) -> Snapshot:
         async with self._store.reading() as reader:
-            return await find_snapshot(reader, team, ref)
+            return await find_snapshot(reader, principal, ref, Verb.LOOK)
 
-    async def files(self, team: TeamId, ref: str, path: str) -> Listing:
+    async def files(self, principal: Principal, ref: str, path: str) -> Listing:
         """What a directory of it holds. Raises SnapshotNotFound, NotFound, Invalid."""
-        snapshot = await self.get(team, ref)
+        snapshot = await self.get(principal, ref)
         return await self._cluster.snapshots(snapshot.node).list_files(snapshot.id, path)
 
-    async def file(self, team: TeamId, ref: str, path: str) -> bytes:
+    async def file(self, principal: Principal, ref: str, path: str) -> bytes:
         """A file of it, unless it is too large to be handed over whole. Raises SnapshotNotFound, NotFound, Invalid."""
-        snapshot = await self.get(team, ref)
+        snapshot = await self.get(principal, ref)
         return await self._cluster.snapshots(snapshot.node).read_file(snapshot.id, path, LARGEST_FILE_BYTES)
 
-    async def delete(self, team: TeamId, ref: str) -> None:
+    async def delete(self, principal: Principal, ref: str) -> None:
         """Gone afterwards. Sandboxes made from it do not need it. Raises SnapshotNotFound, SnapshotInUse."""
         async with self._store.transaction() as transaction:
-            snapshot = await find_snapshot(transaction, team, ref)
+            snapshot = await find_snapshot(transaction, principal, ref, Verb.CHANGE)
             await self._check_unused(transaction, snapshot)
             await transaction.delete(Snapshot, snapshot.id)
             await self._forget_rewind(transaction, snapshot)
             facts = {"snapshot": snapshot.id, "name": snapshot.name}
-            event = Event(EventKind.SNAPSHOT_DELETED, team, self._clock.now(), snapshot.sandbox, facts)
+            event = Event(EventKind.SNAPSHOT_DELETED, snapshot.team, self._clock.now(), snapshot.sandbox, facts)
             await transaction.append(event)
         try:
             await self._cluster.snapshots(snapshot.node).delete_snapshot(snapshot.id)
@@ -145,6 +148,3 @@ class Snapshots:
             newest = await transaction.find(Snapshot, older)
             left = replace(record, snapshot=newest[0].id if newest else None)
             await transaction.put(left, expect_revision=record.revision)
-
-    async def _sandbox_id(self, reader: Reader, team: TeamId, ref: str) -> SandboxId:
-        return (await find_sandbox(reader, team, ref)).id

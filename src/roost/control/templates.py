@@ -25,9 +25,10 @@ from roost.control.endings import is_being_cloned
 from roost.control.nodes import Nodes
 from roost.control.references import find_template
 from roost.domain import ids
+from roost.domain.access import Principal, within
 from roost.domain.errors import RoostError, TemplateBuildFailed
 from roost.domain.events import Event, EventKind
-from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
+from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.lifecycle import LIVING
 from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, KillOrder, RunOrder
 from roost.domain.sandbox import Sandbox
@@ -95,26 +96,26 @@ class Templates:
         """Snapshots that have no record yet because their template is being built."""
         return frozenset(id for site in self._sites for id in (site.disk, site.snapshot))
 
-    async def list(self, team: TeamId) -> tuple[Template, ...]:
+    async def list(self, principal: Principal) -> tuple[Template, ...]:
         """Everybody's and the team's, by name."""
         async with self._store.reading() as reader:
             found = await reader.find(Template, Query())
-        return tuple(sorted((each for each in found if each.team in (None, team)), key=lambda template: template.name))
+        return tuple(sorted((each for each in found if each.team in (None, principal.team)), key=lambda template: template.name))
 
-    async def usage(self, team: TeamId) -> TemplateUsage:
-        """How much the team uses each template, and how large it is."""
+    async def usage(self, principal: Principal) -> TemplateUsage:
+        """How much each template is used, as far as the principal may see, and how large it is."""
         async with self._store.reading() as reader:
-            living = await reader.find(Sandbox, Query(equal={"team": team}, one_of={"state": sorted(LIVING)}))
+            living = await reader.find(Sandbox, Query(equal=within(principal, "id"), one_of={"state": sorted(LIVING)}))
             entries = await reader.find(Snapshot, Query(equal={"purpose": Purpose.TEMPLATE}))
         return TemplateUsage(
             sandboxes=Counter(record.template for record in living),
             memory_bytes={entry.id: entry.memory_bytes for entry in entries},
         )
 
-    async def get(self, team: TeamId, ref: str) -> Template:
+    async def get(self, principal: Principal, ref: str) -> Template:
         """By name or id. Raises TemplateNotFound."""
         async with self._store.reading() as reader:
-            return await find_template(reader, team, ref)
+            return await find_template(reader, principal, ref)
 
     def being_made(self) -> tuple[Build, ...]:
         """Also those that could not be made so far, and those of which an older one serves meanwhile."""

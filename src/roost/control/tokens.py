@@ -16,7 +16,7 @@ from roost.contracts.store import Query, Store, Transaction
 from roost.control.notices import GuestNotices
 from roost.control.references import check_key, find_sandbox
 from roost.domain import ids
-from roost.domain.access import Principal
+from roost.domain.access import Principal, Thing, Verb, require
 from roost.domain.errors import SandboxDead, SandboxNotFound
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import KeyId, SandboxId
@@ -48,11 +48,12 @@ class Tokens:
     async def give(self, principal: Principal, ref: str) -> Given:
         """Raises SandboxNotFound, SandboxDead, Unauthenticated when the key was revoked just now."""
         async with self._store.reading() as reader:
-            record = await find_sandbox(reader, principal.team, ref)
+            record = await find_sandbox(reader, principal, ref, Verb.ENTER)
         return await self.give_of(principal, record)
 
     async def give_of(self, principal: Principal, record: Sandbox) -> Given:
         """As `give`, of a record that was read, or made, just now."""
+        require(principal, Verb.ENTER, Thing(record.team, record.id), SandboxNotFound(record.id))
         if record.state not in LIVING:
             raise SandboxDead(record.id, record.reason)
         if not _is_given(record, principal):
@@ -64,7 +65,7 @@ class Tokens:
         is told at once, one that sleeps when it wakes. Raises as `give`."""
         async with self._store.transaction() as transaction:
             await check_key(transaction, principal)
-            record = await find_sandbox(transaction, principal.team, ref)
+            record = await find_sandbox(transaction, principal, ref, Verb.ENTER)
             if record.state not in LIVING:
                 raise SandboxDead(record.id, record.reason)
             record = await self._change(transaction, record, holders(principal), "somebody asked for it")
@@ -115,7 +116,7 @@ class Tokens:
         async with self._store.transaction() as transaction:
             await check_key(transaction, principal)
             current = await transaction.get(Sandbox, record.id)
-            if current is None or current.team != principal.team:
+            if current is None:
                 raise SandboxNotFound(record.id)
             if _is_given(current, principal):
                 return current

@@ -15,8 +15,8 @@ from roost.control.references import check_key, find_sandbox
 from roost.control.tokens import holders
 from roost.control.trash import Trash
 from roost.domain import ids
-from roost.domain.access import Principal
-from roost.domain.errors import Conflict, NotDead, NothingKept
+from roost.domain.access import Principal, Thing, Verb, require, within
+from roost.domain.errors import Conflict, NotDead, NothingKept, SandboxNotFound
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import TeamId, is_id, is_name
 from roost.domain.lifecycle import LIVING, State
@@ -42,12 +42,12 @@ class Undeletes:
         found: list[tuple[Sandbox, Snapshot]] = []
 
         async with self._store.reading() as reader:
-            _, kept = await self._find(reader, team, ref)
+            _, kept = await self._find(reader, principal, ref)
         node = await self._nodes.place(kept.node)
 
         async def prepare(transaction: Transaction) -> Sequence[Birth]:
             await check_key(transaction, principal)
-            dead, entry = await self._find(transaction, team, ref)
+            dead, entry = await self._find(transaction, principal, ref)
             found.append((dead, entry))
             name = dead.name if await _is_free(transaction, team, dead.name) else None
             draft = replace(self._draft(principal, dead, entry, name), node=node)
@@ -62,8 +62,8 @@ class Undeletes:
         await self._trash.drop(dead.id, f"it lives on in {sandbox.id}")
         return sandbox
 
-    async def _find(self, transaction: Reader, team: TeamId, ref: str) -> tuple[Sandbox, Snapshot]:
-        dead = await _newest_dead(transaction, team, ref) or await find_sandbox(transaction, team, ref)
+    async def _find(self, transaction: Reader, principal: Principal, ref: str) -> tuple[Sandbox, Snapshot]:
+        dead = await _newest_dead(transaction, principal, ref) or await find_sandbox(transaction, principal, ref, Verb.MAKE)
         if dead.state in LIVING:
             raise NotDead(dead.id, dead.state)
         entry = await transaction.get(Snapshot, dead.trash) if dead.trash else None
@@ -97,11 +97,14 @@ class Undeletes:
         )
 
 
-async def _newest_dead(transaction: Reader, team: TeamId, ref: str) -> Sandbox | None:
+async def _newest_dead(transaction: Reader, principal: Principal, ref: str) -> Sandbox | None:
     """The one of that name that died last and can come back. An id is none of its business."""
     if is_id(ref) or not is_name(ref):
         return None
-    named = await transaction.find(Sandbox, Query(equal={"team": team, "name": ref, "state": State.DEAD}))
+    query = Query(equal=within(principal, "id") | {"name": ref, "state": State.DEAD})
+    named = await transaction.find(Sandbox, query)
+    for record in named:
+        require(principal, Verb.MAKE, Thing(record.team, record.id), SandboxNotFound(ref))
     return max((record for record in named if record.trash), key=lambda record: record.changed_at, default=None)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
-from roost.domain.errors import Forbidden, Invalid
+from roost.domain.errors import Forbidden, Invalid, RoostError
 from roost.domain.ids import KeyId, SandboxId, TeamId, is_id
 
 
@@ -108,7 +109,12 @@ _VERBS = {
     Role.READ_ONLY: frozenset({Verb.LOOK}),
     Role.SANDBOX: frozenset({Verb.LOOK, Verb.CHANGE, Verb.ENTER, Verb.ASK}),
 }
-_GUEST = frozenset({Verb.LOOK, Verb.ASK})
+_BY = {
+    Via.KEY: frozenset(Verb),
+    Via.SESSION: frozenset(Verb),
+    Via.LINK: frozenset({Verb.LOOK}),
+    Via.GUEST: frozenset({Verb.LOOK, Verb.ASK}),
+}
 
 
 def allow(principal: Principal, verb: Verb, thing: Thing) -> Access:
@@ -120,11 +126,45 @@ def allow(principal: Principal, verb: Verb, thing: Thing) -> Access:
     allowed = verb in _VERBS[scope.role]
     if scope.sandbox is not None and thing.sandbox is None:
         allowed = verb is Verb.LOOK  # a list: what is in it is looked at one by one
-    if principal.via is Via.GUEST:
-        allowed = allowed and verb in _GUEST
+    allowed = allowed and verb in _BY[principal.via]
     if thing.scope is not None and thing.scope.role is Role.OPERATOR:
         allowed = allowed and scope.role is Role.OPERATOR  # nobody gives, or takes, more than they have
     return Access.ALLOWED if allowed else Access.FORBIDDEN
+
+
+def require(principal: Principal, verb: Verb, thing: Thing, missing: RoostError) -> None:
+    """Raises Forbidden, in words; and `missing`, as if there were no such thing, for what is hidden."""
+    match allow(principal, verb, thing):
+        case Access.ALLOWED:
+            return
+        case Access.HIDDEN:
+            raise missing
+        case Access.FORBIDDEN:
+            raise forbidden(principal, verb)
+        case unknown:
+            assert_never(unknown)
+
+
+def within(principal: Principal, sandbox: str) -> dict[str, str]:
+    """What a list holds for the principal, as fields of its records and their values. `sandbox` is the field that names the
+    sandbox of each."""
+    only = principal.scope.sandbox
+    return {"team": principal.team} if only is None else {"team": principal.team, sandbox: only}
+
+
+def sees(principal: Principal, team: TeamId, sandbox: SandboxId) -> bool:
+    """Whether a sandbox is in the principal's lists."""
+    return allow(principal, Verb.LOOK, Thing(team, sandbox)) is Access.ALLOWED
+
+
+def link_holder(team: TeamId, sandbox: SandboxId, who: str) -> Principal:
+    """A person who has a link to a sandbox. What they may do beyond looking is the link's own matter."""
+    return Principal(team, Scope(Role.SANDBOX, sandbox), None, who, Via.LINK)
+
+
+def guest_of(team: TeamId, sandbox: SandboxId, name: str | None = None) -> Principal:
+    """A program inside a sandbox."""
+    return Principal(team, Scope(Role.SANDBOX, sandbox), None, name or sandbox, Via.GUEST)
 
 
 def forbidden(principal: Principal, verb: Verb) -> Forbidden:

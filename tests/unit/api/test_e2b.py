@@ -32,11 +32,11 @@ async def create(http: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
 
 
 async def policy_of(house: House, id: str) -> Any:
-    return (await house.services.sandboxes.get(TEAM, id)).policy
+    return (await house.services.sandboxes.know(SandboxId(id))).policy
 
 
 async def expiry_of(house: House, id: str) -> float:
-    at = (await house.services.sandboxes.get(TEAM, id)).expires_at
+    at = (await house.services.sandboxes.know(SandboxId(id))).expires_at
     assert at is not None
     return at - house.clock.now()
 

@@ -9,6 +9,7 @@ import pytest
 
 from roost.api.app import create_app
 from roost.api.v1 import driver
+from roost.domain.access import link_holder
 
 from .house import House
 
@@ -139,7 +140,7 @@ async def test_who_drives_is_told_as_it_changes_until_the_link_ends(house: House
     made = await link(http, mode="control", label="anna")
     use, token = house.services, made["token"]
     seat = await use.drivers.look(token)
-    told = driver.seats(use.fleet.follow(seat.sandbox.team, None), seat, token, use)
+    told = driver.seats(use.fleet.follow(link_holder(seat.link.team, seat.link.sandbox, "anna"), None), seat, token, use)
 
     async def next_driver() -> object:
         number, kind, data = await anext(told)

@@ -26,6 +26,7 @@ import httpx
 import uvicorn
 
 from roost.cli.main import run
+from roost.domain.ids import SandboxId
 
 from ..api.house import House, open_house
 
@@ -48,15 +49,12 @@ class Router:
         if scope["type"] != "http" or "e2b-sandbox-id" not in headers:
             await self.house.app(scope, receive, send)
             return
-        record = await self.house.services.sandboxes.get(await self._team(), headers["e2b-sandbox-id"])
+        record = await self.house.services.sandboxes.know(SandboxId(headers["e2b-sandbox-id"]))
         assert headers["x-access-token"] == record.access_token
         assert headers["e2b-sandbox-port"] == "49983"
         self.requests.append(scope["path"])
         limit = self.cut_after_bytes.pop(0) if self.cut_after_bytes and "/process.Process/" in scope["path"] else None
         await self._relay(scope, headers, receive, send, limit)
-
-    async def _team(self) -> Any:
-        return (await self.house.services.keys.identify(self.house.key)).team
 
     async def _relay(self, scope: Any, headers: dict[str, str], receive: Any, send: Any, limit: int | None) -> None:
         async def body() -> AsyncIterator[bytes]:

@@ -14,7 +14,6 @@ import pytest
 from roost.client import Roost, questions
 from roost.contracts.store import EventQuery
 from roost.domain.events import EventKind
-from roost.domain.team import DEFAULT_TEAM
 
 from .server import Server
 
@@ -32,7 +31,8 @@ def asked(server: Server, *words: str) -> str:
 
 
 async def next_question(server: Server, seen: int) -> str:
-    async for event in server.house.services.feed.follow(DEFAULT_TEAM, EventQuery(kinds=(EventKind.QUESTION_ASKED,), after=seen)):
+    who = await server.house.services.keys.identify(server.key)
+    async for event in server.house.services.feed.follow(who, EventQuery(kinds=(EventKind.QUESTION_ASKED,), after=seen)):
         return str(event.facts["question"])
     raise AssertionError("the feed never ends")
 

@@ -7,6 +7,7 @@ from roost.contracts.ledger import Traffic
 from roost.contracts.store import Change
 from roost.control.live import Beat, Live, is_noticeable
 from roost.control.pulses import RECENT, Pulses, Reading
+from roost.domain.access import FULL, Principal
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
@@ -17,6 +18,8 @@ from roost.testing.conformance.records import TEAM, sandbox
 pytestmark = pytest.mark.anyio
 
 MB = 1 << 20
+
+US = Principal(TEAM, FULL, None)
 
 
 class NoTraffic:
@@ -54,7 +57,7 @@ def read(pulses: Pulses, clock: ManualClock, number: int, cpu_s: float, memory_b
 
 
 async def test_a_slow_reader_gets_the_newest_of_each(live: Live) -> None:
-    watch = live.watch(TEAM)
+    watch = live.watch(US)
     tell(live, sandbox(1, state=State.RUNNING))
     tell(live, sandbox(2, state=State.RUNNING))
     tell(live, sandbox(1, state=State.PAUSED))
@@ -69,14 +72,14 @@ async def test_a_slow_reader_gets_the_newest_of_each(live: Live) -> None:
 
 
 async def test_a_watch_that_nobody_holds_is_forgotten(live: Live) -> None:
-    watch = live.watch(TEAM)
+    watch = live.watch(US)
     assert len(live._watches) == 1
     del watch
     assert len(live._watches) == 0
 
 
 async def test_figures_come_every_ten_seconds_and_only_news(live: Live, pulses: Pulses, clock: ManualClock) -> None:
-    watch, fleet = live.watch(TEAM), [sandbox(1), sandbox(2, state=State.PAUSED)]
+    watch, fleet = live.watch(US), [sandbox(1), sandbox(2, state=State.PAUSED)]
     for cpu_s in (0.0, 2.5):
         read(pulses, clock, 1, cpu_s)
         clock.advance(5)
@@ -101,7 +104,7 @@ async def test_figures_come_every_ten_seconds_and_only_news(live: Live, pulses: 
 
 
 async def test_others_figures_are_not_told(live: Live, pulses: Pulses, clock: ManualClock) -> None:
-    watch = live.watch(TeamId("strangers"))
+    watch = live.watch(Principal(TeamId("strangers"), FULL, None))
     for cpu_s in (0.0, 5.0):
         read(pulses, clock, 1, cpu_s)
         clock.advance(5)

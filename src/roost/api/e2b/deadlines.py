@@ -37,11 +37,11 @@ def lasting(policy: SleepPolicy, timeout_s: float) -> SleepPolicy:
 async def prepare(caller: Caller, use: Use, record: Sandbox, policy: SleepPolicy) -> None:
     """Before it wakes: it may run as long as it is about to be told, so that it does not sleep again before it was told."""
     if policy != record.policy:
-        await use.sandboxes.update(caller.team, record.id, SandboxChanges(policy=policy))
+        await use.sandboxes.update(caller, record.id, SandboxChanges(policy=policy))
 
 
 async def begin(caller: Caller, use: Use, record: Sandbox, timeout_s: float) -> Sandbox:
     """It runs for so long from now, whatever its policy gave it."""
     if record.policy.timeout_s == timeout_s and record.expires_at is not None:
         return record
-    return await use.sandboxes.extend(caller.team, record.id, timeout_s)
+    return await use.sandboxes.extend(caller, record.id, timeout_s)

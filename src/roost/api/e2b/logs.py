@@ -53,12 +53,12 @@ async def of_sandbox_v2(
 async def _entries(
     caller: Caller, use: Use, ref: str, *, since_ms: int | None = None, until_ms: int | None = None
 ) -> list[dict[str, Any]]:
-    record = await use.sandboxes.get(caller.team, ref)
+    record = await use.sandboxes.get(caller, ref)
     entries: list[dict[str, Any]] = []
     after = 0
     while True:
         query = EventQuery(sandbox=SandboxId(record.id), after=after, limit=_PAGE)
-        events = await use.feed.list(caller.team, query)
+        events = await use.feed.list(caller, query)
         entries += [
             rendering.log_entry(event)
             for event in events

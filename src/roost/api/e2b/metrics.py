@@ -37,7 +37,7 @@ async def of_many(caller: Caller, use: Use, sandbox_ids: str = "") -> JSONRespon
             record = await living(caller, use, ref)
         except NotFound:
             continue
-        samples = await use.sandboxes.latest_usage(caller.team, record.id)
+        samples = await use.sandboxes.latest_usage(caller, record.id)
         if samples:
             found[record.id] = _rendered(record, samples)[-1]
     return JSONResponse({"sandboxes": found})
@@ -50,7 +50,7 @@ async def of_one(caller: Caller, use: Use, ref: Ref, start: UnixTime = None, end
     if last < first:
         raise Invalid("window_invalid", f"The end, {last:g}, is before the start, {first:g}.")
     record = await living(caller, use, ref)
-    samples = await use.sandboxes.usage(caller.team, record.id, first - _A_SAMPLE_S, last)
+    samples = await use.sandboxes.usage(caller, record.id, first - _A_SAMPLE_S, last)
     shown = _rendered(record, samples)
     return JSONResponse([each for each, sample in zip(shown, samples, strict=True) if sample.at >= first])
 

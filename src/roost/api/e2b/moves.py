@@ -43,9 +43,9 @@ async def _connect(caller: Caller, use: Use, ref: str, body: models.ConnectBody)
     before = await living(caller, use, ref)
     if rendering.SHOWN_AS[before.state] == rendering.PAUSED:
         await deadlines.prepare(caller, use, before, deadlines.lasting(before.policy, timeout_s))
-    record = (await use.power.resume(caller.team, before.id, cold=body.memory is False)).sandbox
+    record = (await use.power.resume(caller, before.id, cold=body.memory is False)).sandbox
     if record.incarnation == before.incarnation:
-        record = await use.sandboxes.extend(caller.team, record.id, timeout_s, allow_shorter=False)
+        record = await use.sandboxes.extend(caller, record.id, timeout_s, allow_shorter=False)
         return JSONResponse(await rendering.sandbox(caller, use, record), 200)
     record = await deadlines.begin(caller, use, record, timeout_s)
     return JSONResponse(await rendering.sandbox(caller, use, record), 201)
@@ -61,7 +61,7 @@ async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _
     if body.autoPause is not None:
         policy = replace(policy, on_timeout=OnTimeout.PAUSE if body.autoPause else OnTimeout.KILL)
     await deadlines.prepare(caller, use, before, deadlines.lasting(policy, timeout_s))
-    record = (await use.power.resume(caller.team, before.id)).sandbox
+    record = (await use.power.resume(caller, before.id)).sandbox
     record = await deadlines.begin(caller, use, record, timeout_s)
     return JSONResponse(await rendering.sandbox(caller, use, record), 201)
 
@@ -71,7 +71,7 @@ async def pause(caller: Caller, use: Use, ref: Ref, body: models.PauseBody = _PA
     record = await living(caller, use, ref)
     if verdict(record.state, Action.PAUSE) is Verdict.ALREADY:
         raise Conflict("already_paused", f"Sandbox {record.id} is paused already.", sandbox=record.id)
-    await use.power.pause(caller.team, record.id, keep_memory=body.memory is not False)
+    await use.power.pause(caller, record.id, keep_memory=body.memory is not False)
     return Response(status_code=204)
 
 
@@ -93,7 +93,7 @@ async def _extend(caller: Caller, use: Use, ref: str, timeout_s: float, *, allow
     """A sleeping one has no deadline: to E2B's clients it is not there for this."""
     record = await living(caller, use, ref)
     try:
-        await use.sandboxes.extend(caller.team, record.id, timeout_s, allow_shorter=allow_shorter)
+        await use.sandboxes.extend(caller, record.id, timeout_s, allow_shorter=allow_shorter)
     except WrongState as error:
         raise SandboxNotFound(ref) from error
 
@@ -113,7 +113,7 @@ async def _child(caller: Caller, use: Use, child: Sandbox | RoostError, timeout_
         return {"error": errors.content(child)}
     try:
         await deadlines.prepare(caller, use, child, deadlines.lasting(child.policy, timeout_s))
-        record = await use.sandboxes.extend(caller.team, child.id, timeout_s)
+        record = await use.sandboxes.extend(caller, child.id, timeout_s)
     except RoostError as error:
         return {"error": errors.content(error)}
     return {"sandbox": await rendering.sandbox(caller, use, record)}
@@ -125,5 +125,5 @@ async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody
     record = await living(caller, use, ref)
     name = names.parse(body.name, caller.team).ours if body.name else None
     keep_memory = body.memory is not False
-    taken = await use.snapshots.take(caller.team, record.id, name=name, keep_memory=keep_memory, take_name_over=True)
+    taken = await use.snapshots.take(caller, record.id, name=name, keep_memory=keep_memory, take_name_over=True)
     return JSONResponse(rendering.snapshot(taken), 201)

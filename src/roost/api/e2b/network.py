@@ -24,7 +24,7 @@ router = APIRouter(prefix="/sandboxes/{ref}/network", tags=["network"], route_cl
 async def update(caller: Caller, use: Use, ref: Ref, body: models.NetworkUpdate) -> Response:
     """From now on, for a running sandbox at once; what is left out is as by default."""
     record = await living(caller, use, ref)
-    await use.sandboxes.set_egress(caller.team, record.id, egress_of(body, None))
+    await use.sandboxes.set_egress(caller, record.id, egress_of(body, None))
     return Response(status_code=204)
 
 

@@ -10,7 +10,7 @@ from roost.domain.sandbox import Sandbox
 
 async def living(caller: Caller, use: Use, ref: str) -> Sandbox:
     """E2B's clients know no dead sandboxes. Raises SandboxNotFound."""
-    record = await use.sandboxes.get(caller.team, ref)
+    record = await use.sandboxes.get(caller, ref)
     if record.state not in rendering.SHOWN_AS:
         raise SandboxNotFound(ref)
     return record

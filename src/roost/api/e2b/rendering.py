@@ -52,7 +52,7 @@ class Catalogue:
 
     @classmethod
     async def of(cls, caller: Caller, use: Use) -> Catalogue:
-        return cls(await use.templates.list(caller.team))
+        return cls(await use.templates.list(caller))
 
     def fields(self, record: Sandbox) -> dict[str, Any]:
         template = self._templates.get(record.template)

@@ -98,7 +98,7 @@ async def list_(
         limit=limit,
         cursor=next_token or None,
     )
-    page = await use.sandboxes.list(caller.team, wanted)
+    page = await use.sandboxes.list(caller, wanted)
     catalogue = await rendering.Catalogue.of(caller, use)
     headers = {NEXT_PAGE: page.next_cursor} if page.next_cursor else None
     return JSONResponse([rendering.listed(record, catalogue) for record in page.items], headers=headers)
@@ -111,7 +111,7 @@ async def list_v1(caller: Caller, use: Use, metadata: str | None = None) -> JSON
     catalogue, cursor = await rendering.Catalogue.of(caller, use), None
     while True:
         wanted = SandboxFilter(states=_LISTED[rendering.RUNNING], metadata=_metadata(metadata), cursor=cursor)
-        page = await use.sandboxes.list(caller.team, wanted)
+        page = await use.sandboxes.list(caller, wanted)
         found += [rendering.listed(record, catalogue) for record in page.items]
         cursor = page.next_cursor
         if cursor is None:
@@ -123,14 +123,14 @@ async def get(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
     record = await living(caller, use, ref)
     snapshot = None
     if rendering.SHOWN_AS[record.state] == rendering.PAUSED and record.snapshot:
-        snapshot = await use.snapshots.get(caller.team, record.snapshot)
+        snapshot = await use.snapshots.get(caller, record.snapshot)
     return JSONResponse(rendering.detail(record, await rendering.Catalogue.of(caller, use), use.about, snapshot))
 
 
 @router.delete("/sandboxes/{ref}", status_code=204, operation_id="killSandbox")
 async def kill(caller: Caller, use: Use, ref: Ref) -> Response:
     record = await living(caller, use, ref)
-    await use.sandboxes.kill(caller.team, record.id)
+    await use.sandboxes.kill(caller, record.id)
     return Response(status_code=204)
 
 
@@ -152,10 +152,10 @@ async def _template(caller: Caller, use: Use, text: str) -> str:
     """What a record says for this template. One that nobody knows is in no record."""
     try:
         ref = names.parse(text, caller.team).ours
-        return (await use.templates.get(caller.team, ref)).name
+        return (await use.templates.get(caller, ref)).name
     except NotFound:
         pass
     try:
-        return (await use.snapshots.get(caller.team, names.parse(text, caller.team).ours)).id
+        return (await use.snapshots.get(caller, names.parse(text, caller.team).ours)).id
     except NotFound:
         return ""

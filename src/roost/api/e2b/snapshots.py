@@ -29,9 +29,9 @@ async def list_(
     try:
         ours = names.parse(name, caller.team).ours if name else None
         if ours and is_id(ours):
-            return JSONResponse([rendering.snapshot(await use.snapshots.get(caller.team, ours))])
+            return JSONResponse([rendering.snapshot(await use.snapshots.get(caller, ours))])
         page = await use.snapshots.list(
-            caller.team, sandbox=sandbox or None, name=ours, kept_only=True, limit=limit, cursor=next_token or None
+            caller, sandbox=sandbox or None, name=ours, kept_only=True, limit=limit, cursor=next_token or None
         )
     except NotFound:
         return JSONResponse([])

@@ -21,12 +21,12 @@ router = APIRouter(tags=["templates"], route_class=KeyedRoute)
 
 @router.get("/templates", operation_id="listTemplates")
 async def list_(caller: Caller, use: Use) -> JSONResponse:
-    return JSONResponse([rendering.template(record) for record in await use.templates.list(caller.team)])
+    return JSONResponse([rendering.template(record) for record in await use.templates.list(caller)])
 
 
 @router.get("/default-templates", operation_id="listDefaultTemplates")
 async def list_built_in(caller: Caller, use: Use) -> JSONResponse:
-    found = await use.templates.list(caller.team)
+    found = await use.templates.list(caller)
     return JSONResponse([rendering.template(record) for record in found if record.team is None])
 
 
@@ -36,7 +36,7 @@ async def list_v2(
 ) -> JSONResponse:
     """By name. The token is the name of the last one on the page before."""
     check_limit(limit)
-    found = [record for record in await use.templates.list(caller.team) if record.name > (next_token or "")]
+    found = [record for record in await use.templates.list(caller) if record.name > (next_token or "")]
     headers = {"X-Next-Token": found[limit - 1].name} if len(found) > limit else None
     return JSONResponse([rendering.template(record) for record in found[:limit]], headers=headers)
 
@@ -60,7 +60,7 @@ async def tags(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
 @router.get("/templates/{ref}", operation_id="getTemplate")
 async def get(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
     name = names.parse(ref, caller.team)
-    return JSONResponse(rendering.template_with_builds(await use.templates.get(caller.team, name.alias)))
+    return JSONResponse(rendering.template_with_builds(await use.templates.get(caller, name.alias)))
 
 
 @router.delete("/templates/{ref}", status_code=204, operation_id="deleteTemplate")
@@ -69,7 +69,7 @@ async def delete(caller: Caller, use: Use, ref: Ref) -> Response:
     found = await _find(caller, use, ref)
     if isinstance(found, Template):
         raise Forbidden("template_built_in", f"The template {found.name!r} belongs to the server and stays.", template=found.id)
-    await use.snapshots.delete(caller.team, found.id)
+    await use.snapshots.delete(caller, found.id)
     return Response(status_code=204)
 
 
@@ -80,10 +80,10 @@ async def _find(caller: Caller, use: Use, ref: str) -> Template | Snapshot:
         raise Invalid("name_invalid", f"{ref!r} is no template's name.", name=ref)
     if name.tag == names.DEFAULT_TAG:
         try:
-            return await use.templates.get(caller.team, name.alias)
+            return await use.templates.get(caller, name.alias)
         except TemplateNotFound:
             pass
     try:
-        return await use.snapshots.get(caller.team, name.ours)
+        return await use.snapshots.get(caller, name.ours)
     except SnapshotNotFound as error:
         raise TemplateNotFound(ref) from error

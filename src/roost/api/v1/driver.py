@@ -17,6 +17,7 @@ from roost.api.v1.rendering import driver, timestamp
 from roost.api.v1.responses import errors, errors_beside_stream
 from roost.control.drivers import Seat
 from roost.control.live import Beat
+from roost.domain.access import link_holder
 from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State
 from roost.domain.link import LinkMode
@@ -71,8 +72,8 @@ async def get(use: Use, query: Annotated[TokenQuery, Query()]) -> SeatModel:
     },
 )
 async def live(use: Use, query: Annotated[TokenQuery, Query()]) -> Response:
-    team = (await use.drivers.look(query.token)).sandbox.team
-    changes = use.fleet.follow(team, None)
+    seat = await use.drivers.look(query.token)
+    changes = use.fleet.follow(link_holder(seat.link.team, seat.link.sandbox, seat.link.who), None)
     return EventStreamResponse(seats(changes, await use.drivers.look(query.token), query.token, use))
 
 

@@ -83,13 +83,13 @@ async def make(caller: Caller, use: Use, ref: Ref, body: LinkBody, request: Requ
 @router.get("", operation_id="listLinks", summary="List the links to its screen and ports", responses=errors(404))
 async def list_(caller: Caller, use: Use, ref: Ref) -> LinkList:
     """Those that open something, newest first; without their tokens."""
-    return LinkList(links=[_link(link) for link in await use.links.list(caller.team, ref)])
+    return LinkList(links=[_link(link) for link in await use.links.list(caller, ref)])
 
 
 @router.delete("/{id}", status_code=204, operation_id="revokeLink", summary="Revoke a link", responses=errors(404))
 async def revoke(caller: Caller, use: Use, ref: Ref, id: Id) -> Response:
     """What it opened is cut, and who drove by it drives no longer."""
-    await use.links.revoke(caller.team, ref, id)
+    await use.links.revoke(caller, ref, id)
     return Response(status_code=204)
 
 

@@ -21,7 +21,7 @@ _FORK = models.ForkBody()
 @router.post("/pause", operation_id="pauseSandbox", summary="Let it sleep", responses=errors(*MOVE, 413))
 async def pause(caller: Caller, use: Use, ref: Ref, body: models.PauseBody = _PAUSE) -> models.SandboxModel:
     """It sleeps with its memory, until resumed or woken by traffic. One that sleeps already stays as it is."""
-    record = await use.power.pause(caller.team, ref, keep_memory=body.memory)
+    record = await use.power.pause(caller, ref, keep_memory=body.memory)
     return rendering.sandbox(record, use.about)
 
 
@@ -29,7 +29,7 @@ async def pause(caller: Caller, use: Use, ref: Ref, body: models.PauseBody = _PA
 async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _RESUME) -> models.ResumedModel:
     """It goes on where it left off. If its memory cannot be used, `snapshot_damaged` or `snapshot_foreign` says so, and
     `cold: true` agrees to boot from its disk; `lost` then names what ran."""
-    return rendering.resumed(await use.power.resume(caller.team, ref, cold=body.cold), use.about)
+    return rendering.resumed(await use.power.resume(caller, ref, cold=body.cold), use.about)
 
 
 @router.post(
@@ -41,7 +41,7 @@ async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _
 )
 async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody = _SNAPSHOT) -> models.SnapshotModel:
     """A running sandbox goes on; of a sleeping one it is the snapshot it sleeps in."""
-    record = await use.snapshots.take(caller.team, ref, name=body.name, keep_memory=body.memory)
+    record = await use.snapshots.take(caller, ref, name=body.name, keep_memory=body.memory)
     return rendering.snapshot(record)
 
 
@@ -49,7 +49,7 @@ async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody
 async def roll_back(caller: Caller, use: Use, ref: Ref, body: models.RollbackBody) -> models.SandboxModel:
     """To one of its own snapshots, from which it runs on; one without memory boots. Where it was is kept in a snapshot named
     `before-rollback-…`: nothing is lost."""
-    return rendering.sandbox(await use.rollbacks.roll_back(caller.team, ref, body.snapshot), use.about)
+    return rendering.sandbox(await use.rollbacks.roll_back(caller, ref, body.snapshot), use.about)
 
 
 @router.post(

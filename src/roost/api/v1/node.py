@@ -80,14 +80,14 @@ async def version(caller: Caller, use: Use) -> models.VersionModel:
 
 @router.get("/node", operation_id="getNode", summary="What the machine holds", responses=errors())
 async def node(caller: Caller, use: Use) -> NodeModel:
-    templates = {template.snapshot: template.name for template in await use.templates.list(caller.team)}
-    return _together(await use.nodes.last_seen(), templates)
+    templates = {template.snapshot: template.name for template in await use.templates.list(caller)}
+    return _together(await use.nodes.inspect(caller), templates)
 
 
 @router.post("/node/sleep-all", operation_id="sleepAll", summary="Let every sandbox sleep", responses=errors(504))
-async def sleep_all(_caller: Caller, use: Use) -> models.SleepAllAnswer:
+async def sleep_all(caller: Caller, use: Use) -> models.SleepAllAnswer:
     """Of every team, for taking the machine down: an operator's alone. The answer comes when the last one sleeps."""
-    return rendering.slept(await use.power.pause_all())
+    return rendering.slept(await use.power.pause_all(caller))
 
 
 def _together(reports: list[NodeReport], templates: Mapping[SnapshotId, str]) -> NodeModel:

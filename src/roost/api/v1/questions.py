@@ -90,19 +90,19 @@ async def ask(caller: Caller, use: Use, ref: Ref, body: AskBody) -> QuestionMode
     request = AskQuestion(
         text=body.text, kind=body.kind, choices=tuple(body.choices), ttl_s=body.ttl_s, screenshot=body.screenshot
     )
-    return question(await use.questions.ask(caller.team, ref, request))
+    return question(await use.questions.ask(caller, ref, request))
 
 
 @router.get("/questions", operation_id="listQuestions", summary="List questions, newest first", responses=errors(404))
 async def list_(caller: Caller, use: Use, query: Annotated[QuestionQuery, Query()]) -> QuestionPage:
-    page = await use.questions.list(caller.team, state=query.state, sandbox=query.sandbox, limit=query.limit, cursor=query.cursor)
+    page = await use.questions.list(caller, state=query.state, sandbox=query.sandbox, limit=query.limit, cursor=query.cursor)
     return QuestionPage(questions=[question(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @router.get("/questions/{id}", operation_id="getQuestion", summary="Get a question, or wait for its end", responses=errors(404))
 async def get(caller: Caller, use: Use, id: Id, query: Annotated[WaitQuery, Query()]) -> QuestionDetail:
     """With `wait_s` the answer comes when the question is no longer open, or when that time is over."""
-    found = await use.questions.get(caller.team, id, wait_s=query.wait_s)
+    found = await use.questions.get(caller, id, wait_s=query.wait_s)
     picture = await use.questions.picture(found)
     return QuestionDetail(**question(found).model_dump(), screenshot=_data_url(picture))
 
@@ -116,7 +116,7 @@ async def answer(caller: Caller, use: Use, id: Id, body: AnswerBody) -> Question
 @router.delete("/questions/{id}", status_code=204, operation_id="withdrawQuestion", summary="Withdraw it", responses=errors(404))
 async def withdraw(caller: Caller, use: Use, id: Id) -> Response:
     """Nobody need answer any more. One that is closed stays as it is."""
-    await use.questions.withdraw(caller.team, id)
+    await use.questions.withdraw(caller, id)
     return Response(status_code=204)
 
 

@@ -62,7 +62,7 @@ async def list_(caller: Caller, use: Use, query: Annotated[models.SandboxQuery, 
         limit=query.limit,
         cursor=query.cursor,
     )
-    page = await use.sandboxes.list(caller.team, wanted)
+    page = await use.sandboxes.list(caller, wanted)
     return models.SandboxPage(
         sandboxes=[rendering.sandbox(record, use.about) for record in page.items], next_cursor=page.next_cursor
     )
@@ -70,7 +70,7 @@ async def list_(caller: Caller, use: Use, query: Annotated[models.SandboxQuery, 
 
 @router.get("/{ref}", operation_id="getSandbox", summary="Get a sandbox", responses=errors(404))
 async def get(caller: Caller, use: Use, ref: Ref) -> models.SandboxModel:
-    return rendering.sandbox(await use.sandboxes.get(caller.team, ref), use.about)
+    return rendering.sandbox(await use.sandboxes.get(caller, ref), use.about)
 
 
 @router.patch("/{ref}", operation_id="updateSandbox", summary="Change a sandbox", responses=errors(404, 409, 410, 413))
@@ -88,44 +88,44 @@ async def update(caller: Caller, use: Use, ref: Ref, body: models.UpdateBody) ->
     if body.network is not None:
         egress, ingress = network.egress_change(body.network), network.ingress_change(body.network)
         changes = replace(changes, **({"egress": egress} if egress else {}), **({"ingress": ingress} if ingress else {}))
-    return rendering.sandbox(await use.sandboxes.update(caller.team, ref, changes), use.about)
+    return rendering.sandbox(await use.sandboxes.update(caller, ref, changes), use.about)
 
 
 @router.delete("/{ref}", status_code=204, operation_id="killSandbox", summary="End a sandbox", responses=errors(404, 504))
 async def kill(caller: Caller, use: Use, ref: Ref, query: Annotated[models.KillQuery, Query()]) -> Response:
     """Its processes are gone afterwards. Its disk (and its memory, if it slept) is kept for a while, so that it can be undeleted;
     with `keep=false` nothing is left, also of one that is dead already. Snapshots that were taken of it stay."""
-    await use.sandboxes.kill(caller.team, ref, keep=query.keep)
+    await use.sandboxes.kill(caller, ref, keep=query.keep)
     return Response(status_code=204)
 
 
 @router.post("/{ref}/extend", operation_id="extendSandbox", summary="Move its deadline", responses=errors(404, 409, 410, 413))
 async def extend(caller: Caller, use: Use, ref: Ref, body: models.ExtendBody) -> models.SandboxModel:
-    return rendering.sandbox(await use.sandboxes.extend(caller.team, ref, body.timeout_s), use.about)
+    return rendering.sandbox(await use.sandboxes.extend(caller, ref, body.timeout_s), use.about)
 
 
 @router.post("/{ref}/hold", operation_id="holdSandbox", summary="Keep it awake", responses=errors(404, 410, 413))
 async def hold(caller: Caller, use: Use, ref: Ref, body: Annotated[models.HoldBody, Body()]) -> models.SandboxModel:
     """It does not fall asleep from idleness for so long."""
-    return rendering.sandbox(await use.sandboxes.hold(caller.team, ref, body.seconds, body.reason), use.about)
+    return rendering.sandbox(await use.sandboxes.hold(caller, ref, body.seconds, body.reason), use.about)
 
 
 @router.delete("/{ref}/hold", operation_id="releaseSandbox", summary="Let it sleep again", responses=errors(404, 410))
 async def release(caller: Caller, use: Use, ref: Ref) -> models.SandboxModel:
-    return rendering.sandbox(await use.sandboxes.release(caller.team, ref), use.about)
+    return rendering.sandbox(await use.sandboxes.release(caller, ref), use.about)
 
 
 @router.get("/{ref}/metrics", operation_id="getMetrics", summary="What it used", responses=errors(404))
 async def metrics(caller: Caller, use: Use, ref: Ref, query: Annotated[models.MetricsQuery, Query()]) -> models.MetricsAnswer:
     """Samples of the last 24 hours, oldest first."""
-    samples = await use.sandboxes.usage(caller.team, ref, query.start, query.end)
+    samples = await use.sandboxes.usage(caller, ref, query.start, query.end)
     return models.MetricsAnswer(metrics=[rendering.metric(sample) for sample in samples])
 
 
 @router.get("/{ref}/activity", operation_id="getActivity", summary="Why it is awake", responses=errors(404))
 async def activity(caller: Caller, use: Use, ref: Ref) -> models.ActivityModel:
     """And when it will sleep, if nothing new happens."""
-    return rendering.activity(await use.sandboxes.activity(caller.team, ref))
+    return rendering.activity(await use.sandboxes.activity(caller, ref))
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

@@ -40,19 +40,19 @@ class FileList(Given):
 
 @router.get("", operation_id="listSnapshots", summary="List snapshots, newest first", responses=errors(404))
 async def list_(caller: Caller, use: Use, query: Annotated[models.SnapshotQuery, Query()]) -> models.SnapshotPage:
-    page = await use.snapshots.list(caller.team, sandbox=query.sandbox, limit=query.limit, cursor=query.cursor)
+    page = await use.snapshots.list(caller, sandbox=query.sandbox, limit=query.limit, cursor=query.cursor)
     return models.SnapshotPage(snapshots=[rendering.snapshot(record) for record in page.items], next_cursor=page.next_cursor)
 
 
 @router.get("/{ref}", operation_id="getSnapshot", summary="Get a snapshot", responses=errors(404))
 async def get(caller: Caller, use: Use, ref: Ref) -> models.SnapshotModel:
-    return rendering.snapshot(await use.snapshots.get(caller.team, ref))
+    return rendering.snapshot(await use.snapshots.get(caller, ref))
 
 
 @router.get("/{ref}/files", operation_id="listSnapshotFiles", summary="Look into a snapshot", responses=errors(404))
 async def files(caller: Caller, use: Use, ref: Ref, query: Annotated[FileQuery, Query()]) -> FileList:
     """What a directory held then."""
-    listing = await use.snapshots.files(caller.team, ref, query.path)
+    listing = await use.snapshots.files(caller, ref, query.path)
     entries = [
         FileModel(name=each.name, type=each.type, size=each.size_bytes, mtime=rendering.timestamp(_sane(each.modified_at)))
         for each in listing.entries
@@ -72,7 +72,7 @@ async def files(caller: Caller, use: Use, ref: Ref, query: Annotated[FileQuery, 
 )
 async def file(caller: Caller, use: Use, ref: Ref, query: Annotated[FileQuery, Query()]) -> Response:
     """As it was then; 5 MB at most. Always as a download: what a sandbox wrote never becomes a page of ours."""
-    content = await use.snapshots.file(caller.team, ref, query.path)
+    content = await use.snapshots.file(caller, ref, query.path)
     name = quote(query.path.rstrip("/").rpartition("/")[2] or "file", safe="")
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
@@ -86,7 +86,7 @@ async def file(caller: Caller, use: Use, ref: Ref, query: Annotated[FileQuery, Q
 @router.delete("/{ref}", status_code=204, operation_id="deleteSnapshot", summary="Delete a snapshot", responses=errors(404, 409))
 async def delete(caller: Caller, use: Use, ref: Ref) -> Response:
     """Sandboxes that were made from it do not need it. One that sleeps in it does: then it is refused."""
-    await use.snapshots.delete(caller.team, ref)
+    await use.snapshots.delete(caller, ref)
     return Response(status_code=204)
 
 

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/templates", tags=["templates"], route_class=Keyed
 
 @router.get("", operation_id="listTemplates", summary="List templates", responses=errors())
 async def list_(caller: Caller, use: Use) -> models.TemplateList:
-    found, usage = await use.templates.list(caller.team), await use.templates.usage(caller.team)
+    found, usage = await use.templates.list(caller), await use.templates.usage(caller)
     missing = [build for build in use.templates.being_made() if build.template not in {record.name for record in found}]
     return models.TemplateList(
         templates=[rendering.template(record, usage) for record in found],
@@ -27,4 +27,4 @@ async def list_(caller: Caller, use: Use) -> models.TemplateList:
 async def get(
     caller: Caller, use: Use, ref: Annotated[str, Path(description="A template's name or id.")]
 ) -> models.TemplateModel:
-    return rendering.template(await use.templates.get(caller.team, ref), await use.templates.usage(caller.team))
+    return rendering.template(await use.templates.get(caller, ref), await use.templates.usage(caller))
