@@ -51,7 +51,8 @@ def without_network(top: Path, *lines: str) -> str:
         "ROOST_VOLUME_SIZE_GB": "8",
     }
     script = "\n".join(["set -eu", "ip link set lo up", *lines])
-    unshared = ["unshare", "--net", "--mount", "--propagation", "private"]
+    # What runs in it ends with it, also when a line fails or the time is over.
+    unshared = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
     return run([*unshared, "sh", "-c", script], cwd=top, env=environment)
 
 
@@ -63,7 +64,7 @@ def test_it_is_installed_serves_sleeps_wakes_and_leaves_nothing(unpacked: Path) 
         f"{top}/bin/roost up --detach --json",
         f"cd {top}",
         f"{ROOST} create --name demo >/dev/null",
-        f"{ROOST} exec demo -- sh -c 'echo kept > note; sleep 1000 & echo started'",
+        f"{ROOST} exec demo -- sh -c 'echo kept > note; sleep 1000 </dev/null >/dev/null 2>&1 & echo started'",
         f"{ROOST} pause demo >/dev/null; {ROOST} resume demo >/dev/null",
         f"{ROOST} exec demo -- sh -c 'cat note; pgrep -c sleep'",
         f"{ROOST} kill demo >/dev/null; {ROOST} down --all >/dev/null",
