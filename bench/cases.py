@@ -156,7 +156,7 @@ def growth(bench: Bench, counts: list[int], seconds: float) -> list[Figure]:
             creates.append(timed(lambda: alive.append(bench.roost.create())))
         time.sleep(SETTLE_S * 2)
         execs = [timed(lambda: alive[0].run(TRUE)) for _ in range(10)]
-        share, pss = _idle(bench, seconds)
+        share, pss = idle_cost(bench, seconds)
         server = _cpu_s(bench.pid)
         started = time.perf_counter()
         time.sleep(seconds)
@@ -172,7 +172,7 @@ def growth(bench: Bench, counts: list[int], seconds: float) -> list[Figure]:
     return figures
 
 
-def _idle(bench: Bench, seconds: float) -> tuple[float, float]:
+def idle_cost(bench: Bench, seconds: float) -> tuple[float, float]:
     """Share of a core and PSS of one container, over all of them: those in the warm pool cost the same."""
     pids, containers = _engine_pids(bench)
     before = {pid: _cpu_s(pid) for pid in pids}

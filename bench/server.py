@@ -29,12 +29,12 @@ class Bench:
 
 @contextmanager
 def serving(**settings: object) -> Iterator[Bench]:
-    """Settings are as in roost.toml."""
+    """Settings are as in roost.toml. Unless told otherwise those that sleep do not doze: it is the sleep that is measured."""
     with tempfile.TemporaryDirectory(prefix="roost-bench-", dir="/var/tmp") as folder:
         home = Path(folder) / "home"
         # A machine that was set up from a bundle may have another definition under that name: ROOST_TEMPLATES=base=minimal.
         base = os.environ.get("ROOST_TEMPLATES", "base")
-        wanted = {"home": home, "port": 0, "warm_pool": WARM, "templates": base, **settings}
+        wanted = {"home": home, "port": 0, "warm_pool": WARM, "templates": base, "doze_memory_share": 0, **settings}
         environment = {**os.environ, **{f"ROOST_{name.upper()}": str(value) for name, value in wanted.items()}}
         environment.pop("ROOST_URL", None)
         environment.pop("ROOST_API_KEY", None)

@@ -132,6 +132,12 @@ class Settings(BaseSettings):
     warm_desktops: int = Field(
         default=1, ge=0, le=64, description="the same for templates with a desktop, which take more memory"
     )
+    doze_memory_share: float = Field(
+        default=0.25,
+        ge=0,
+        le=0.9,
+        description="share of the machine's memory in which sleeping sandboxes stay frozen, to wake in milliseconds; 0: none",
+    )
     spare_slots: int = Field(default=4, ge=0, le=256, description="network slots kept ready")
     trash_hours: float = Field(
         default=24.0, ge=0, le=8760, description="how long a killed sandbox can be undeleted; 0: not at all"

@@ -31,7 +31,7 @@ from roost.edge.ledger import TrafficLedger
 from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
-from roost.node.meter import Meter, cpu_features
+from roost.node.meter import Meter, cpu_features, memory_total_bytes
 from roost.node.service import NodeService
 from roost.node.slots import Slots, SlotSettings
 from roost.node.steps import CrashPoint, never
@@ -95,6 +95,7 @@ async def open_house(
                 tasks=tasks,
                 crash_point=crash_point,
                 roots={name: root.path for name, root in installation.rootfs.items()},
+                doze_bytes=int(settings.doze_memory_share * memory_total_bytes()),
             )
             await node.open()
             about = About(

@@ -22,17 +22,25 @@ def check_sound(server: Server) -> None:
     running = {id for id, record in states.items() if record.state == "running"}
     journals = _journals(server.volume / "sandboxes")
     assert running <= journals.keys() <= states.keys(), "a directory without a living sandbox, or the reverse"
+    dozing = {id for id, journal in journals.items() if journal["phase"] == "frozen" and states[id].state == "paused"}
+    assert may_doze(server) or not dozing, "a process is kept of one that is to sleep"
     for id, journal in journals.items():
         awake = id in running
-        assert journal["phase"] == ("running" if awake else "asleep")
-        assert (server.volume / "sandboxes" / id / "root").exists() == awake, "only what runs has a live disk"
+        assert journal["phase"] == ("running" if awake else "frozen" if id in dozing else "asleep")
+        assert (server.volume / "sandboxes" / id / "root").exists() == (awake or id in dozing), "only a process has a live disk"
         assert not awake or journal["incarnation"] == states[id].incarnation
+        assert id not in dozing or journal["snapshot"] == states[id].snapshot, "it dozes at another moment than it sleeps in"
     assert not list((server.volume / "gone").iterdir()), "what is on its way out gets there"
     assert _journals(server.volume / "pool") == {}, "these tests run without a pool"
-    assert _containers(server) == {journals[id]["container"] for id in running}
-    assert _processes(server) == {journals[id]["container"] for id in running}
+    assert _containers(server) == {journals[id]["container"] for id in running | dozing}
+    assert _processes(server) == {journals[id]["container"] for id in running | dozing}
     _check_snapshots(server, {record.snapshot for record in states.values() if record.state == "paused"})
     _check_slots(server, [journal["slot"] for journal in journals.values()])
+
+
+def may_doze(server: Server) -> bool:
+    """Whether its sleepers may doze."""
+    return bool(server.settings.get("doze_memory_share"))
 
 
 def _journals(folder: Path) -> dict[str, dict[str, Any]]:

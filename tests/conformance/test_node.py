@@ -8,26 +8,37 @@ from roost.domain.ids import SandboxId
 from roost.domain.node import KillOrder
 from roost.domain.sandbox import Size
 from roost.testing.clock import ManualClock
-from roost.testing.conformance.node import NodeConformance, NodeRig, capture, snapshot_id
+from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig, capture, snapshot_id
 from roost.testing.node import FakeNode, FakeSnapshots
 
 pytestmark = pytest.mark.anyio
+
+
+async def rigged(node: FakeNode) -> NodeRig:
+    async def end(sandbox: SandboxId) -> None:
+        node.end(sandbox)
+
+    rig = NodeRig(node, FakeSnapshots(node), snapshot_id(100), snapshot_id(101), "base", Size(), end)
+    await node.import_disk(rig.disk, rig.root, "base")
+    builder = SandboxId("i" + "8" * 20)
+    order = rig.create_order(8)
+    await node.create(type(order)(builder, 1, rig.disk, rig.size, order.identity, cold=True))
+    await node.snapshot(capture(builder, 100))
+    await node.kill(KillOrder(builder, 1))
+    return rig
 
 
 class TestFake(NodeConformance):
     @pytest.fixture
     async def rig(self) -> AsyncIterator[NodeRig]:
         node = FakeNode(clock=ManualClock())
+        yield await rigged(node)
+        node.close()
 
-        async def end(sandbox: SandboxId) -> None:
-            node.end(sandbox)
 
-        rig = NodeRig(node, FakeSnapshots(node), snapshot_id(100), snapshot_id(101), "base", Size(), end)
-        await node.import_disk(rig.disk, rig.root, "base")
-        builder = SandboxId("i" + "8" * 20)
-        order = rig.create_order(8)
-        await node.create(type(order)(builder, 1, rig.disk, rig.size, order.identity, cold=True))
-        await node.snapshot(capture(builder, 100))
-        await node.kill(KillOrder(builder, 1))
-        yield rig
+class TestFakeThatDozes(DozeConformance):
+    @pytest.fixture
+    async def rig(self) -> AsyncIterator[NodeRig]:
+        node = FakeNode(clock=ManualClock(), dozers=2)
+        yield await rigged(node)
         node.close()

@@ -227,6 +227,7 @@ async def test_a_process_that_is_lost_falls_back_to_its_last_snapshot(roost: Roo
 
 
 async def test_news_of_an_older_incarnation_changes_nothing(roost: Roost) -> None:
+    roost.ground.node.dozers = 0
     sandbox = await roost.sandbox()
     guest = roost.guest(sandbox)
     await roost.power.pause(ME, sandbox.id)

@@ -27,6 +27,7 @@ async def test_a_created_sandbox_is_a_running_clone_of_its_template(roost: Roost
 
 
 async def test_sleep_keeps_memory_and_frees_the_node(roost: Roost) -> None:
+    roost.ground.node.dozers = 0
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "counting: 41"
     asleep = await roost.power.pause(ME, sandbox.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from roost.drivers.runtime.gvisor import GVisor
 from roost.node.attachments import Attachments
 from roost.node.bundle import Agent
 from roost.node.containers import Containers, Engines
-from roost.node.meter import Meter, cpu_features
+from roost.node.meter import Meter, cpu_features, memory_free_bytes
 from roost.node.service import PARKED_LIMIT, NodeService
 from roost.node.slots import Slots, SlotSettings
 from roost.settings import instance_of
@@ -54,7 +54,13 @@ class Ground:
 
     @asynccontextmanager
     async def opened(
-        self, *, leave_running: bool = False, parked_limit: int = PARKED_LIMIT, guest: Guest | None = None
+        self,
+        *,
+        leave_running: bool = False,
+        parked_limit: int = PARKED_LIMIT,
+        guest: Guest | None = None,
+        doze_bytes: int = 0,
+        free_bytes: Callable[[], int] = memory_free_bytes,
     ) -> AsyncIterator[NodeService]:
         """The node, as a server would have it. Afterwards nothing of it is left on the machine, unless asked for."""
         runtime = self.runtime()
@@ -74,7 +80,8 @@ class Ground:
             )
             node = NodeService(
                 id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,
-                tasks=tasks, parked_limit=parked_limit, roots={"base": self.root},
+                tasks=tasks, parked_limit=parked_limit, doze_bytes=doze_bytes, free_bytes=free_bytes,
+                roots={"base": self.root},
             )  # fmt: skip
             await node.open()
             try:

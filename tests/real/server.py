@@ -190,6 +190,7 @@ def _environment(settings: dict[str, object]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOST_") or name == "ROOST_CACHE"}
     given = {f"ROOST_{name.upper()}": str(value) for name, value in settings.items()}
     ours = {"ROOST_VOLUME_SIZE_GB": str(VOLUME_GB), "ROOST_DOMAIN": DOMAIN, "ROOST_TEMPLATES": "base"}
+    ours["ROOST_DOZE_MEMORY_SHARE"] = "0"  # who sleeps sleeps: else nothing would ever be restored here
     return {**kept, **ours, **given}
 
 

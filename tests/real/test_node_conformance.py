@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,25 +14,38 @@ import pytest
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.node import KillOrder
 from roost.domain.reconcile import EVERY_INCARNATION
-from roost.testing.conformance.node import NodeConformance, NodeRig
+from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig
 from tests.real.ground import BASE, SIZE, TEMPLATE, Ground
 
 pytestmark = pytest.mark.anyio
 
 
+@asynccontextmanager
+async def rigged(ground: Ground, *, doze_bytes: int = 0) -> AsyncIterator[NodeRig]:
+    state = Path(f"/run/roost/{ground.instance}/runsc")
+
+    async def end(sandbox: SandboxId) -> None:
+        [file] = state.glob(f"{sandbox}-*.state")
+        os.kill(json.loads(file.read_text())["sandbox"]["pid"], signal.SIGKILL)
+
+    async with ground.opened(doze_bytes=doze_bytes) as node:
+        yield NodeRig(node, node.snapshots, TEMPLATE, BASE, "base", SIZE, end)
+        await node.snapshots.keep_warm([])
+        for home in list(ground.volume.sandboxes.iterdir()):
+            await node.kill(KillOrder(SandboxId(home.name), EVERY_INCARNATION))
+        for snapshot in (await node.report()).snapshots - {TEMPLATE, BASE}:
+            await node.snapshots.delete_snapshot(SnapshotId(snapshot))
+
+
 class TestNodeService(NodeConformance):
     @pytest.fixture
     async def rig(self, ground: Ground) -> AsyncIterator[NodeRig]:
-        state = Path(f"/run/roost/{ground.instance}/runsc")
+        async with rigged(ground) as rig:
+            yield rig
 
-        async def end(sandbox: SandboxId) -> None:
-            [file] = state.glob(f"{sandbox}-*.state")
-            os.kill(json.loads(file.read_text())["sandbox"]["pid"], signal.SIGKILL)
 
-        async with ground.opened() as node:
-            yield NodeRig(node, node.snapshots, TEMPLATE, BASE, "base", SIZE, end)
-            await node.snapshots.keep_warm([])
-            for home in list(ground.volume.sandboxes.iterdir()):
-                await node.kill(KillOrder(SandboxId(home.name), EVERY_INCARNATION))
-            for snapshot in (await node.report()).snapshots - {TEMPLATE, BASE}:
-                await node.snapshots.delete_snapshot(SnapshotId(snapshot))
+class TestNodeServiceThatDozes(DozeConformance):
+    @pytest.fixture
+    async def rig(self, ground: Ground) -> AsyncIterator[NodeRig]:
+        async with rigged(ground, doze_bytes=2 << 30) as rig:
+            yield rig

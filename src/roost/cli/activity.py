@@ -16,7 +16,8 @@ def activity(sandbox: SandboxRef, as_json: AsJson = False) -> None:
         say_json(told)
         return
     reasons = told["awake_because"]
-    say(f"{sandbox} is {'awake' if told['awake'] else 'asleep or dead'}" + (", because:" if reasons else "."))
+    asleep = "dozing: asleep, and still in memory" if told["dozing"] else "asleep or dead"
+    say(f"{sandbox} is {'awake' if told['awake'] else asleep}" + (", because:" if reasons else "."))
     for reason in reasons:
         when = "".join(f" ({word} {reason[word]})" for word in ("since", "until") if reason[word])
         say(f"  {reason['kind']}: {reason['detail']}{when}")

@@ -12,6 +12,7 @@ from roost.cli.rendering import age, note, say_json, say_table
 from roost.cli.values import pairs
 
 if TYPE_CHECKING:
+    from roost.client import Roost
     from roost.client.records import SandboxRecord
 
 
@@ -29,18 +30,30 @@ def ls(
     states = [State.DEAD] if dead else list(State) if every else state
     with connect() as roost:
         records = list(roost.sandboxes(state=states, template=template, metadata=pairs(metadata, "metadata") or None))
+        dozing = _dozing(roost) if any(record.state == "paused" for record in records) else set()
     if dead:
         records = [record for record in records if record.raw.get("undelete_until")]
     if as_json:
-        say_json([record.raw for record in records])
+        say_json([{**record.raw, "dozing": record.id in dozing} for record in records])
     elif records and dead:
         say_table(("ID", "NAME", "TEMPLATE", "DIED", "KEPT FOR"), (_dead_row(record) for record in records))
     elif dead:
         note("No dead sandbox can be undeleted.")
     elif records:
-        say_table(("ID", "NAME", "STATE", "TEMPLATE", "AGE", "SLEEPS"), (_row(record) for record in records))
+        say_table(("ID", "NAME", "STATE", "TEMPLATE", "AGE", "SLEEPS"), (_row(record, record.id in dozing) for record in records))
     else:
         note("No sandboxes. `roost create` makes one.")
+
+
+def _dozing(roost: Roost) -> set[str]:
+    """Who of those that sleep is still in memory. A key that may not see the whole fleet does not learn it."""
+    from roost.client import calls
+    from roost.domain.errors import RoostError
+
+    try:
+        return roost.run(calls.dozing())
+    except RoostError:
+        return set()
 
 
 def _dead_row(record: SandboxRecord) -> tuple[str, ...]:
@@ -50,7 +63,7 @@ def _dead_row(record: SandboxRecord) -> tuple[str, ...]:
     return (record.id, record.name or "-", record.template, record.reason or "-", age(datetime.now(UTC), until))
 
 
-def _row(record: SandboxRecord) -> tuple[str, ...]:
+def _row(record: SandboxRecord, dozing: bool) -> tuple[str, ...]:
     policy = record.raw.get("policy") or {}
     idle_s = policy.get("idle_s")
     sleeps = f"idle {idle_s:g}s" if idle_s else "-"
@@ -60,4 +73,5 @@ def _row(record: SandboxRecord) -> tuple[str, ...]:
         sleeps = f"{policy.get('on_timeout', 'pause')} in {age(datetime.now(UTC), record.expires_at)}"
     if record.state == "dead":
         sleeps = record.reason or "-"
-    return (record.id, record.name or "-", record.state, record.template, age(record.created_at), sleeps)
+    state = f"{record.state} (dozing)" if dozing else record.state
+    return (record.id, record.name or "-", state, record.template, age(record.created_at), sleeps)

@@ -34,7 +34,7 @@ def status(as_json: AsJson = False) -> None:
 
 def _machine(node: dict[str, Any]) -> dict[str, str]:
     return {
-        "sandboxes": f"{node['sandboxes']['running']} running",
+        "sandboxes": f"{node['sandboxes']['running']} running, {node['sandboxes']['dozing']} dozing",
         "snapshots": str(node["snapshots"]),
         "ready": ", ".join(f"{count} of {name}" for name, count in node["warm"].items()) or "none kept",
         "memory": f"{volume(node['memory_free_bytes'])} free",

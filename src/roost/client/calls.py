@@ -172,6 +172,15 @@ def metrics(ref: str, start: float | None = None, end: float | None = None) -> C
     )
 
 
+def dozing() -> Call[set[str]]:
+    """Which sandboxes sleep and are still in memory."""
+    return Call("GET", "/v1/fleet", _dozing, repeatable=True)
+
+
+def _dozing(answer: Any) -> set[str]:
+    return {each["sandbox"]["id"] for each in _raw(answer)["sandboxes"] if each["activity"]["dozing"]}
+
+
 def activity(ref: str) -> Call[dict[str, Any]]:
     return Call("GET", _sandbox_path(ref, "activity"), _raw, repeatable=True)
 

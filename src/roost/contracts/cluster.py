@@ -41,8 +41,9 @@ class Node(Protocol):
         ...
 
     async def resume(self, order: ResumeOrder) -> Placed:
-        """The sandbox runs where the snapshot left it. A source that is still frozen from its pause is thawed instead of
-        restored. Proof of the image is complete before it returns. On failure the snapshot is untouched. Raises as create."""
+        """The sandbox runs where the snapshot left it. A source that is still frozen from its pause, or dozes, is thawed instead
+        of restored, if the snapshot is the one that it is equal to. Proof of the image is complete before it returns. On failure
+        the snapshot is untouched. Raises as create."""
         ...
 
     async def snapshot(self, order: CaptureOrder) -> Captured:
@@ -53,8 +54,10 @@ class Node(Protocol):
     async def kill(self, order: KillOrder) -> Captured | None:
         """The process of the sandbox is gone and cannot come back, of this incarnation and older ones; a newer one is left alone.
         What it leaves (root, slot, cgroup) is nobody's any more and goes soon after, also when the node is killed meanwhile.
-        May be called twice. With `asleep` the slot is kept for a while. With `keep` the disk is in that snapshot, as it was when
-        the process had ended; None where there was no disk of its own, or no room: a kill never fails for what it was to keep."""
+        May be called twice. With `asleep` the slot is kept for a while, and so may the frozen process be, in memory: the sandbox
+        *dozes*, which the report tells, and is dropped whenever the node needs the memory. With `keep` the disk is in that
+        snapshot, as it was when the process had ended; None where there was no disk of its own, or no room: a kill never fails
+        for what it was to keep."""
         ...
 
     async def set_egress(self, order: EgressOrder) -> None:

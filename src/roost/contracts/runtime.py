@@ -42,12 +42,14 @@ class Runtime(Protocol):
         Raises EngineFailed; then nothing of the container is left."""
         ...
 
-    async def freeze(self, container: str) -> None:
-        """No guest instruction runs afterwards; its network stack still answers. Raises SandboxLost when it is gone."""
+    async def freeze(self, container: str, *, deep: bool = False) -> None:
+        """No guest instruction runs afterwards; its network stack still answers. Deep: nothing of it runs, the network stack and
+        its clocks neither, and it costs no processor at all; all that may be asked of it then is to thaw or to end.
+        Raises SandboxLost when it is gone."""
         ...
 
     async def thaw(self, container: str) -> None:
-        """Runs again. Raises SandboxLost when it is gone."""
+        """Runs again, however deep it was frozen. Raises SandboxLost when it is gone."""
         ...
 
     async def checkpoint(self, container: str, into: Path) -> None:

@@ -158,6 +158,7 @@ class LookAround(Quiet):
             living = await reader.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
         reports = await self._nodes.look()
         self._pulses.keep_only({record.id for record in living})
+        self._pulses.dozing = frozenset(sandbox for report in reports for sandbox in report.dozing)
         for state, count in Counter(dict.fromkeys(LIVING, 0) | Counter(record.state for record in living)).items():
             count_sandbox(state, count)
         for report in reports:

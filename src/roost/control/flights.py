@@ -48,9 +48,9 @@ from roost.telemetry.operation import operation
 
 log = get_logger(__name__)
 
-_HARMLESS = frozenset({Action.PAUSE, Action.SNAPSHOT})
+_HARMLESS = frozenset({Action.PAUSE, Action.SNAPSHOT, Action.RESUME})
 """Moves that take nothing away before their end is written: that they began has to outlive this process, not the machine, with
-which the running sandbox goes too. It saves a wait for the disk."""
+which the running sandbox goes too, or the one that was just waking: it sleeps on. It saves a wait for the disk."""
 
 
 @dataclass(frozen=True, slots=True)

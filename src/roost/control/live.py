@@ -31,6 +31,7 @@ class Beat:
     """How busy sandboxes are that are noticeably busier, or less so, than was last told."""
 
     readings: Mapping[SandboxId, Reading]
+    dozing: Mapping[SandboxId, bool]  # sleepers that began to doze, or no longer do
 
 
 class Live:
@@ -41,6 +42,7 @@ class Live:
         self._pulses = pulses
         self._watches: WeakSet[Watch] = WeakSet()
         self._told: dict[SandboxId, Reading] = {}
+        self._told_dozing: frozenset[SandboxId] = frozenset()
         self._next_beat_at = 0.0
 
     def hear(self, changes: Sequence[Change]) -> None:
@@ -49,8 +51,9 @@ class Live:
                 for watch in self._watches:
                     watch.add_record(change.record)
 
-    def beat(self, living: Iterable[Sandbox]) -> None:
-        """The meters were read. Told to the watchers every ten seconds at most."""
+    def beat(self, living: Sequence[Sandbox]) -> None:
+        """The meters were read. Told to the watchers every ten seconds at most; who began to doze at once."""
+        self._tell_dozing(living)
         now = self._clock.now()
         if now < self._next_beat_at:
             return
@@ -64,6 +67,15 @@ class Live:
                 self._told[sandbox] = recent[-1]
                 for watch in self._watches:
                     watch.add_reading(team, sandbox, recent[-1])
+
+    def _tell_dozing(self, living: Iterable[Sandbox]) -> None:
+        before, self._told_dozing = self._told_dozing, self._pulses.dozing
+        changed = before ^ self._told_dozing
+        if changed:
+            for record in living:
+                if record.id in changed:
+                    for watch in self._watches:
+                        watch.add_dozing(record.team, record.id, record.id in self._told_dozing)
 
     def watch(self, principal: Principal) -> Watch:
         """Everything of theirs that changes from now on."""
@@ -79,6 +91,7 @@ class Watch:
         self._principal = principal
         self._records: dict[SandboxId, Sandbox] = {}
         self._readings: dict[SandboxId, Reading] = {}
+        self._dozing: dict[SandboxId, bool] = {}
         self._news = anyio.Event()
 
     def add_record(self, record: Sandbox) -> None:
@@ -92,16 +105,21 @@ class Watch:
             self._readings[sandbox] = reading
             self._news.set()
 
+    def add_dozing(self, team: TeamId, sandbox: SandboxId, dozing: bool) -> None:
+        if team == self._team:
+            self._dozing[sandbox] = dozing
+            self._news.set()
+
     def __aiter__(self) -> AsyncIterator[Sandbox | Beat]:
         return self
 
     async def __anext__(self) -> Sandbox | Beat:
-        while not self._records and not self._readings:
+        while not self._records and not self._readings and not self._dozing:
             self._news = anyio.Event()
             await self._news.wait()
         if self._records:
             return self._records.pop(next(iter(self._records)))
-        beat, self._readings = Beat(self._readings), {}
+        beat, self._readings, self._dozing = Beat(self._readings, self._dozing), {}, {}
         return beat
 
 

@@ -55,6 +55,8 @@ class Pulses:
         self._clock = clock
         self._ledger = ledger
         self._pulses: dict[SandboxId, _Pulse] = {}
+        self.dozing: frozenset[SandboxId] = frozenset()
+        """Sleepers whose process their node keeps, when it was last looked at. Written by whoever looks."""
 
     def read(self, record: Sandbox, usage: Usage | None) -> None:
         """A meter was read. Counters begin anew with each incarnation."""
@@ -89,6 +91,7 @@ class Pulses:
             cpu_share=pulse.cpu_share,
             network_at=pulse.network_at,
             network_bytes_per_s=pulse.network_bytes_per_s,
+            dozing=record.id in self.dozing,
         )
 
     def recent(self, sandbox: SandboxId) -> tuple[Reading, ...]:

@@ -49,6 +49,7 @@ class Signals:
     cpu_share: float = 0.0  # of one core, over the last window
     network_at: float | None = None  # its own network was last not silent
     network_bytes_per_s: float = 0.0
+    dozing: bool = False  # its node keeps its frozen process
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Activity:
     awake_because: tuple[Reason, ...]
     sleeps_at: float | None  # if nothing new happens
     then: OnTimeout | None
+    dozing: bool = False  # asleep, and awake again in milliseconds
 
 
 class Decision(StrEnum):
@@ -69,7 +71,8 @@ class Decision(StrEnum):
 def explain(record: Sandbox, signals: Signals, now: float) -> Activity:
     """Everything that keeps the sandbox awake now, and the earliest time at which it would sleep or end by itself."""
     if record.state not in LIVING or record.state in ASLEEP:
-        return Activity(awake=False, awake_because=(), sleeps_at=None, then=None)
+        dozing = signals.dozing and record.state in ASLEEP
+        return Activity(awake=False, awake_because=(), sleeps_at=None, then=None, dozing=dozing)
     reasons = tuple(_reasons(record, signals, now))
     idle_at = _idle_at(record, signals)
     ends = [(idle_at, OnTimeout.PAUSE)] if idle_at is not None else []

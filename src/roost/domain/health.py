@@ -41,7 +41,8 @@ def _disk(report: NodeReport) -> Check:
 def _memory(report: NodeReport) -> Check:
     of = f" of {_gib(report.memory_total_bytes)}" if report.memory_total_bytes else ""
     kept = f", {_gib(report.memory_reserve_bytes)} of it kept back" if report.memory_reserve_bytes else ""
-    free = f"{_gib(report.memory_free_bytes)}{of} are free{kept}"
+    dozing = f", {_gib(sum(report.dozing.values()))} more when nobody dozes" if report.dozing else ""
+    free = f"{_gib(report.memory_free_bytes)}{of} are free{kept}{dozing}"
     if report.memory_room_bytes < MEMORY_FLOOR_BYTES:
         return Check("memory", False, f"{free}: nothing new can be created. Let sandboxes sleep, or give them an idle policy.")
     return Check("memory", True, free)

@@ -169,6 +169,7 @@ class NodeReport:
     disk_free_bytes: int
     disk_total_bytes: int
     warm: Mapping[SnapshotId, int] = field(default_factory=dict)
+    dozing: Mapping[SandboxId, int] = field(default_factory=dict)  # sleepers whose process is kept, and the memory it holds
     load: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the last 1, 5 and 15 minutes
     cpus: int = 1
     memory_total_bytes: int = 0
@@ -178,8 +179,8 @@ class NodeReport:
 
     @property
     def memory_room_bytes(self) -> int:
-        """What a new sandbox may take."""
-        return max(0, self.memory_free_bytes - self.memory_reserve_bytes)
+        """What a new sandbox may take. Those that doze give way."""
+        return max(0, self.memory_free_bytes + sum(self.dozing.values()) - self.memory_reserve_bytes)
 
 
 @dataclass(frozen=True, slots=True)

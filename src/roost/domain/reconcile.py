@@ -62,7 +62,7 @@ def reconcile(living: Iterable[Sandbox], report: NodeReport, *, building: frozen
     for sandbox, presence in present.items():
         if sandbox not in records and sandbox not in building:
             repairs.append(Sweep(sandbox, presence.incarnation, asleep=False))
-    strays = report.surviving_disks - records.keys() - present.keys() - building
+    strays = (report.surviving_disks | report.dozing.keys()) - records.keys() - present.keys() - building
     repairs += [Sweep(sandbox, EVERY_INCARNATION, asleep=False) for sandbox in sorted(strays)]
     return repairs
 
@@ -91,7 +91,7 @@ def _compare(record: Sandbox, presence: Presence | None, report: NodeReport) -> 
             if presence is not None or record.id in report.surviving_disks:
                 yield Sweep(record.id, record.incarnation, asleep=True)
         case State.DEAD:
-            if presence is not None or record.id in report.surviving_disks:
+            if presence is not None or record.id in report.surviving_disks or record.id in report.dozing:
                 yield Sweep(record.id, record.incarnation, asleep=False)
         case _:
             assert_never(record.state)

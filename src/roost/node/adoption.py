@@ -17,7 +17,7 @@ from roost.archive.keys import ContainerPaths
 from roost.domain.errors import RoostError
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
-from roost.node import inventory
+from roost.node import inventory, subvolumes
 from roost.node.containers import Container, Containers, discard_snapshot
 from roost.node.inventory import HAS_PROCESS, Journal, Phase
 from roost.node.removals import clear
@@ -116,17 +116,27 @@ class Adoption:
         if container.slot is None:
             await self._containers.put_out(journal)  # a process that nobody can reach
             return container, False
+        if journal.phase is Phase.FROZEN and not self._has_manifest(journal.snapshot):
+            return await self._lay_down(container), False
         if journal.phase is Phase.CAPTURING and self._has_manifest(journal.snapshot):
             return container.at(phase=Phase.FROZEN, snapshot=journal.snapshot), True
         if journal.phase is not Phase.FROZEN:
             # Whoever froze it is gone, be it a capture or the memory guard.
             with contextlib.suppress(RoostError):
                 await runtime.thaw(journal.container)
+            if journal.phase is Phase.THAWING:
+                return container, True  # it runs, and was not told who it is: whoever orders it again tells it
             container = container.at(phase=Phase.RUNNING)
             if journal.phase is not Phase.RUNNING:
                 with contextlib.suppress(OSError):  # a full disk: the next server looks again
                     await to_thread.run_sync(inventory.write, container.paths, container.journal)
         return container, True
+
+    async def _lay_down(self, container: Container) -> Container:
+        """It dozed, and the snapshot that it was equal to is gone: its sandbox sleeps in another one by now."""
+        await self._containers.put_out(container.journal)
+        await to_thread.run_sync(subvolumes.delete, container.paths.root)
+        return await self._containers.note(container, phase=Phase.ASLEEP, snapshot=None)
 
     def _sweep(self) -> None:
         """What was on its way out is gone. A snapshot without a manifest is none; a cgroup without a container is nobody's."""

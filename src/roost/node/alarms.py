@@ -25,7 +25,7 @@ from anyio import to_thread
 from roost.domain.errors import NodeFull
 from roost.domain.placement import headroom_bytes
 from roost.domain.sandbox import Size
-from roost.node.meter import CGROUPS, memory_total_bytes
+from roost.node.meter import CGROUPS, cache_bytes, memory_stat, memory_total_bytes
 
 _TASKS_EVERY_S = 1.0
 _ENGINE_TASKS = 4  # of the machine's for one of the guest's: two as a rule, more of one that runs on many processors
@@ -71,8 +71,8 @@ class Alarm(Protocol):
         """Rings again above this level. How soon to look again where no ring tells; None: it rings. May block for a moment."""
         ...
 
-    def close(self) -> None:
-        """Nobody listens any more: from now on the size is the wall."""
+    def close(self, *, lower_wall: bool) -> None:
+        """Nobody listens any more. With the wall lowered, the size is it."""
         ...
 
 
@@ -101,10 +101,11 @@ class Alarms:
         self._armed[alarm] = size.pids
         return alarm
 
-    def disarm(self, alarm: Alarm) -> None:
+    def disarm(self, alarm: Alarm, *, lower_wall: bool = True) -> None:
+        """May be repeated. A wall that is not lowered stays for one that cannot grow: to lower it may take a while."""
         if self._armed.pop(alarm, None) is not None:
             with contextlib.suppress(OSError):  # its cgroup is gone
-                alarm.close()
+                alarm.close(lower_wall=lower_wall)
 
     async def run(self) -> None:
         """Rings for those that have too many tasks, until cancelled."""
@@ -183,14 +184,9 @@ class _Files:
             os.close(self._count)
             self._count = -1
 
-    def _stat(self) -> dict[str, int]:
-        lines = (self._memory / "memory.stat").read_text().splitlines()
-        return {name: int(figure) for name, _, figure in (line.partition(" ") for line in lines)}
-
     def _held(self, usage_file: str) -> Held:
-        stat, usage = self._stat(), int((self._memory / usage_file).read_text())
-        cache = stat.get("inactive_file", 0) + stat.get("active_file", 0) + stat.get("slab_reclaimable", 0)
-        return Held(usage, usage - cache, stat.get("shmem", 0))
+        stat, usage = memory_stat(self._memory), int((self._memory / usage_file).read_text())
+        return Held(usage, usage - cache_bytes(stat), stat.get("shmem", 0))
 
 
 class SplitAlarm(_Files):
@@ -233,14 +229,15 @@ class SplitAlarm(_Files):
         self._write("memory.limit_in_bytes", self._wall_bytes)
         return None if self.look().all_bytes < self._limit_bytes else _NEAR_S
 
-    def close(self) -> None:
+    def close(self, *, lower_wall: bool) -> None:
         self._shut()
         if self._bell < 0:
             return
         asyncio.get_running_loop().remove_reader(self._bell)
         os.close(self._bell)
         self._bell = -1
-        self._write("memory.limit_in_bytes", self._limit_bytes)
+        if lower_wall:
+            self._write("memory.limit_in_bytes", self._limit_bytes)
 
     def _register(self) -> None:
         with (self._memory / "memory.usage_in_bytes").open() as usage:
@@ -286,13 +283,14 @@ class UnifiedAlarm(_Files):
         (self._memory / "memory.high").write_text(str(level_bytes))
         return None if self.look().held_bytes < level_bytes else _NEAR_S
 
-    def close(self) -> None:
+    def close(self, *, lower_wall: bool) -> None:
         """What is slowed at its limit does no harm until somebody listens again."""
         self._shut()
         if self._watch >= 0:
             self._ears.forget(self._watch)
             self._watch = -1
-            (self._memory / "memory.high").write_text(str(self._limit_bytes))
+            if lower_wall:
+                (self._memory / "memory.high").write_text(str(self._limit_bytes))
 
 
 class _Ears:

@@ -121,10 +121,13 @@ class Ends:
         try:
             async with self._order(sandbox, "let slot go"):
                 held = self._holdings.get(sandbox)
-                if held is None or held.container.journal.phase is not Phase.ASLEEP or sandbox in self._parked:
+                if held is None or sandbox in self._parked:
+                    return
+                if held.container.journal.phase is not Phase.ASLEEP and not held.dozing:
                     return
                 with anyio.CancelScope(shield=True):
-                    await self._containers.clear_away(held.container.paths, held.container.journal, release=held.container.slot)
+                    held.rest()
+                    await self._containers.remove(held.container.paths, held.container.journal, release=held.container.slot)
                     self._containers.meter.forget(sandbox)
                     self._holdings.forget(sandbox)
         except (RoostError, OSError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import ItemsView
+from collections.abc import Awaitable, Callable, ItemsView
 from dataclasses import dataclass
 
 import anyio
@@ -36,6 +36,7 @@ class Held:
     size: Size
     stillness: Stillness
     alarm: Alarm | None = None
+    dozing: bool = False  # its sandbox sleeps; its frozen process is kept. Written by `Holdings`
     watch: anyio.CancelScope | None = None
 
     @property
@@ -45,7 +46,7 @@ class Held:
 
     def rest(self) -> None:
         """Its process is about to be ended, and nobody is to be told."""
-        self.alive = False
+        self.alive = self.dozing = False
         self.unwatch()
 
     def unwatch(self) -> None:
@@ -68,7 +69,7 @@ class Holdings:
 
     @property
     def any_alive(self) -> bool:
-        return any(held.alive for held in self._held.values())
+        return any(held.alive and not held.dozing for held in self._held.values())
 
     def get(self, sandbox: SandboxId) -> Held | None:
         return self._held.get(sandbox)
@@ -92,8 +93,25 @@ class Holdings:
         held = Held(container, alive, size, Stillness(runtime, container.journal.container, frozen=frozen), alarm)
         self._held[sandbox] = held
         if alive:
-            held.watch = anyio.CancelScope()
-            self._tasks.start_soon(self._watch, sandbox, held, held.watch)
+            self._start_watch(sandbox, held)
+
+    def doze(self, sandbox: SandboxId, held: Held, end: Callable[[SandboxId], Awaitable[None]]) -> None:
+        """Its sandbox sleeps: it needs no guard, and `end` is called in place of telling anybody if its process ends."""
+        if held.alarm is not None:
+            self._alarms.disarm(held.alarm, lower_wall=False)
+            held.alarm = None
+        held.unwatch()
+        held.dozing = True
+        held.watch = anyio.CancelScope()
+        self._tasks.start_soon(self._watch_dozer, sandbox, held, held.watch, end)
+
+    def rouse(self, sandbox: SandboxId, held: Held) -> None:
+        """It is about to run again: guarded and watched. Raises NodeFull when nothing can guard it."""
+        if held.alarm is None:
+            held.alarm = self.arm(held.container, held.size)
+            held.unwatch()
+            held.dozing = False
+            self._start_watch(sandbox, held)
 
     async def close(self) -> None:
         """Nobody is watched any more; those who live, live on."""
@@ -101,6 +119,19 @@ class Holdings:
             held.unwatch()
         await self._departed.aclose()
         await self._departures.aclose()
+
+    def _start_watch(self, sandbox: SandboxId, held: Held) -> None:
+        held.watch = anyio.CancelScope()
+        self._tasks.start_soon(self._watch, sandbox, held, held.watch)
+
+    async def _watch_dozer(
+        self, sandbox: SandboxId, held: Held, scope: anyio.CancelScope, end: Callable[[SandboxId], Awaitable[None]]
+    ) -> None:
+        with scope:
+            await self._containers.engine_of(held.container).wait(held.container.journal.container)
+            held.alive, held.watch = False, None
+            with anyio.CancelScope(shield=True):
+                await end(sandbox)
 
     async def _watch(self, sandbox: SandboxId, held: Held, scope: anyio.CancelScope) -> None:
         with scope:
@@ -115,19 +146,18 @@ class Holdings:
 
     async def _wait_for_end(self, held: Held) -> None:
         """Returns when the container's process has ended; until then its memory is guarded."""
-        runtime, name = self._containers.engine_of(held.container), held.container.journal.container
+        runtime, name, alarm = self._containers.engine_of(held.container), held.container.journal.container, held.alarm
         try:
             async with anyio.create_task_group() as tasks:
-                if held.alarm is not None:
-                    guard = Guard(
-                        runtime=runtime, container=name, size=held.size, alarm=held.alarm, stillness=held.stillness
-                    )  # fmt: skip
+                if alarm is not None:
+                    size, stillness = held.size, held.stillness
+                    guard = Guard(runtime=runtime, container=name, size=size, alarm=alarm, stillness=stillness)
                     tasks.start_soon(guard.run)
                 await runtime.wait(name)
                 tasks.cancel_scope.cancel()
         finally:
-            if held.alarm is not None:
-                self._alarms.disarm(held.alarm)
+            if alarm is not None:
+                self._alarms.disarm(alarm)
 
 
 def _left_in_order(held: Held) -> bool:

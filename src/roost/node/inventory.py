@@ -25,7 +25,7 @@ class Phase(StrEnum):
     WARM = "warm"  # in the pool: frozen, nobody's
     RUNNING = "running"
     CAPTURING = "capturing"  # may be frozen; after a crash it is `FROZEN` if the snapshot got its manifest, else thawed
-    FROZEN = "frozen"  # its memory is in `snapshot`, which has its manifest; waits for kill or resume
+    FROZEN = "frozen"  # its memory is in `snapshot`, which has its manifest; waits for kill or resume, or dozes
     THAWING = "thawing"  # a resume came before the kill: thawed, or about to be
     ASLEEP = "asleep"  # no process; only the slot is kept
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,6 +36,11 @@ class Meter:
             return _number(self._cgroups / cgroup.lstrip("/") / "memory.current")
         return _number(self._cgroups / "memory" / cgroup.lstrip("/") / "memory.usage_in_bytes")
 
+    def held_bytes(self, cgroup: str) -> int:
+        """Without the cache of files, which gives way by itself."""
+        folder = self._cgroups / cgroup.lstrip("/") if self._unified else self._cgroups / "memory" / cgroup.lstrip("/")
+        return max(0, self.memory_bytes(cgroup) - cache_bytes(memory_stat(folder)))
+
     def disk_bytes(self, sandbox: SandboxId) -> int:
         """What the sandbox wrote beyond the template it is a clone of. Zero where quotas are off."""
         if sandbox not in self._group_files:
@@ -65,6 +70,17 @@ class Meter:
                 for name in {entry.name for entry in (root / parent).iterdir() if entry.is_dir()} - set(keep):
                     with suppress(OSError):
                         (root / parent / name).rmdir()
+
+
+def memory_stat(folder: Path) -> dict[str, int]:
+    """Figures of a cgroup's memory; none of one that is gone."""
+    lines = _text(folder / "memory.stat").splitlines()
+    return {name: int(figure) for name, _, figure in (line.partition(" ") for line in lines)}
+
+
+def cache_bytes(stat: Mapping[str, int]) -> int:
+    """What gives way when memory is needed."""
+    return stat.get("inactive_file", 0) + stat.get("active_file", 0) + stat.get("slab_reclaimable", 0)
 
 
 def memory_free_bytes() -> int:

@@ -13,15 +13,17 @@ from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import NodeReport, Presence, Usage
 from roost.domain.placement import headroom_bytes
 from roost.node.containers import Container, Containers
+from roost.node.dozing import Dozing
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import HAS_PROCESS, Phase
 from roost.node.meter import disk_space, memory_free_bytes, memory_total_bytes
 
 
 class Reporting:
-    def __init__(self, *, containers: Containers, holdings: Holdings, now: Callable[[], float]) -> None:
+    def __init__(self, *, containers: Containers, holdings: Holdings, dozing: Dozing, now: Callable[[], float]) -> None:
         self._containers = containers
         self._holdings = holdings
+        self._dozing = dozing
         self._now = now
         self._began_at = now()
 
@@ -37,6 +39,7 @@ class Reporting:
             disk_free_bytes=free,
             disk_total_bytes=total,
             warm=warm,
+            dozing=self._dozing.held_bytes,
             load=os.getloadavg(),
             cpus=os.cpu_count() or 1,
             memory_total_bytes=memory_total_bytes(),
@@ -53,7 +56,7 @@ class Reporting:
 
     async def _presence(self, sandbox: SandboxId, held: Held) -> Presence | None:
         container = held.container
-        if container.journal.phase not in HAS_PROCESS or container.slot is None:
+        if container.journal.phase not in HAS_PROCESS or container.slot is None or held.dozing:
             return None
         usage = None
         if held.alive:

@@ -42,10 +42,12 @@ from roost.node.alarms import Alarm, Alarms
 from roost.node.captures import Captures
 from roost.node.containers import Clone, Container, Containers
 from roost.node.door import Door
+from roost.node.dozing import Dozing
 from roost.node.ends import Ends
 from roost.node.holdings import Held, Holdings
 from roost.node.introductions import Introductions
 from roost.node.inventory import Phase
+from roost.node.meter import memory_free_bytes
 from roost.node.pool import Busy, Pool
 from roost.node.reporting import Reporting
 from roost.node.slots import Slot
@@ -61,8 +63,8 @@ log = structlog.get_logger(__name__)
 class NodeService:
     def __init__(
         self, *, id: NodeId, containers: Containers, guest: Guest, now: Callable[[], float], tasks: TaskGroup,
-        crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT,
-        roots: Mapping[str, Path] | None = None,
+        crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT, doze_bytes: int = 0,
+        free_bytes: Callable[[], int] = memory_free_bytes, roots: Mapping[str, Path] | None = None,
     ) -> None:  # fmt: skip
         self.id = id
         self._containers = containers
@@ -77,11 +79,15 @@ class NodeService:
         self._alarms = Alarms()
         self._holdings = Holdings(containers=containers, alarms=self._alarms, tasks=tasks)
         self.door = Door(slots=containers.slots, holdings=self._holdings)
-        self._reporting = Reporting(containers=containers, holdings=self._holdings, now=now)
         self._ends = Ends(
             containers=containers, holdings=self._holdings, captures=self._captures, guest=guest, tasks=tasks,
             order=self._order, crash_point=crash_point, parked_limit=parked_limit,
         )  # fmt: skip
+        self._dozing = Dozing(
+            containers=containers, holdings=self._holdings, ends=self._ends, introductions=self._introductions,
+            order=self._order, crash_point=crash_point, limit_bytes=doze_bytes, free_bytes=free_bytes,
+        )  # fmt: skip
+        self._reporting = Reporting(containers=containers, holdings=self._holdings, dozing=self._dozing, now=now)
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
         self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, now=now)
 
@@ -96,18 +102,21 @@ class NodeService:
                 await self._containers.slots.close(remove=False)
             raise
         for each in adopted:
-            alarm = self._arm_adopted(each) if each.alive else None
+            frozen = each.container.journal.phase is Phase.FROZEN  # guarded when it wakes, if it does
+            alarm = self._arm_adopted(each) if each.alive and not frozen else None
             self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size, alarm=alarm)
             if each.container.journal.phase is Phase.ASLEEP:
                 self._ends.park(each.sandbox)
         self._tasks.start_soon(self._alarms.run)
         self._tasks.start_soon(self._containers.removals.run)
+        self._tasks.start_soon(self._dozing.run)
         self._tasks.start_soon(self._pool.run)
 
     async def close(self) -> bool:
         """Sandboxes that run live on, with their slots: True. When none runs, nothing of this instance is left on the machine but
         the volume: False."""
         await self._pool.close()
+        await self._dozing.close()
         await self._holdings.close()
         await self._containers.removals.close()
         lives_on = self._holdings.any_alive
@@ -172,7 +181,8 @@ class NodeService:
             with anyio.CancelScope(shield=True):
                 if order.asleep and held.container.slot is not None:
                     await anyio.sleep(_ANSWER_FIRST_S)
-                    await self._ends.lay_down(order.sandbox, held)
+                    if not await self._dozing.keep(order.sandbox, held):
+                        await self._ends.lay_down(order.sandbox, held)
                 else:
                     await self._ends.end(held, keep=order.keep)
                     kept = await self._ends.keep_disk(held, order.keep) if order.keep else None
@@ -184,6 +194,8 @@ class NodeService:
         async with self._order(order.sandbox, "egress"):
             held = self._holdings.get(order.sandbox)
             if held is None or not held.alive or held.container.journal.incarnation != order.incarnation:
+                return
+            if held.container.journal.phase is Phase.FROZEN:  # it is told when it wakes, if it does
                 return
             assert held.container.slot is not None
             await self._containers.slots.set_egress(held.container.slot, order.egress)
@@ -228,8 +240,7 @@ class NodeService:
                 journal = held.container.journal
                 if journal.phase is Phase.RUNNING and journal.incarnation == order.incarnation:
                     return await self._placed(held.container, order)
-                stands_there = journal.phase is Phase.FROZEN and journal.snapshot == order.source and not order.cold
-                if stands_there and await self._thaw_source(held, order):
+                if await self._dozing.thaw(held, order):
                     return await self._placed(held.container, order)
             async with Steps(work, self._crash_point) as steps:
                 kept_slot = await self._make_way(steps, order)
@@ -297,6 +308,7 @@ class NodeService:
         return Container(paths, journal, warm.slot)
 
     async def _make(self, steps: Steps, order: CreateOrder | ResumeOrder, kept_slot: Slot | None) -> Container:
+        await self._dozing.make_room_for(order)
         clone = Clone(
             paths=self._containers.volume.sandbox(order.sandbox),
             name=f"{order.sandbox}-{order.incarnation}",
@@ -323,28 +335,6 @@ class NodeService:
         else:
             await self._containers.remove(held.container.paths, held.container.journal)
             self._holdings.forget(sandbox)
-
-    async def _thaw_source(self, held: Held, order: CreateOrder | ResumeOrder) -> bool:
-        """The pause had only just been finished: the source still stands there, frozen at exactly this snapshot. False when its
-        process is gone: then the snapshot is as good."""
-        slot = held.container.slot
-        assert slot is not None
-        try:
-            with anyio.CancelScope(shield=True):
-                await self._containers.slots.set_egress(slot, order.egress)
-                changes = {"phase": Phase.THAWING, "incarnation": order.incarnation, "snapshot": None}
-                held.container = await self._containers.note(held.container, **changes)
-                await held.stillness.thaw()
-            await self._introductions.introduce(slot, order)
-            with anyio.CancelScope(shield=True):
-                await self._note(held, phase=Phase.RUNNING)
-        except SandboxLost:
-            return False
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._ends.lay_down(order.sandbox, held)  # asleep as before, at the same snapshot
-            raise
-        return True
 
     async def _placed(self, container: Container, order: CreateOrder | ResumeOrder) -> Placed:
         assert container.slot is not None
@@ -373,8 +363,8 @@ class NodeService:
 
     async def _capturable(self, order: CaptureOrder) -> Held:
         held = self._holdings.get(order.sandbox)
-        if held is None:
-            raise SandboxLost(order.sandbox, "this node holds nothing of it")
+        if held is None or held.dozing:
+            raise SandboxLost(order.sandbox, "this node runs nothing of it")
         if held.alive and held.container.journal.incarnation != order.incarnation:
             raise SandboxLost(order.sandbox, f"this node runs its incarnation {held.container.journal.incarnation} by now")
         if not held.alive and (order.keep_memory or not held.container.paths.root.exists()):

@@ -49,6 +49,8 @@ class FakeGuest:
     memory: str = ""
     alive: bool = True
     frozen: bool = False
+    snapshot: SnapshotId | None = None  # frozen: what it is equal to
+    dozing: bool = False
     usage: Usage | None = None
     egress: Egress = OPEN
     driver: Driver | None = None
@@ -94,9 +96,10 @@ class FakeNode:
     """Orders pass two points: `<order>` before anything is final, and `<order>.late` when the result stands (shielded from
     cancellation, as the real node's last step is). Gates and failures are set at a point, for one order each."""
 
-    def __init__(self, *, clock: Clock, id: str = "nfake") -> None:
+    def __init__(self, *, clock: Clock, id: str = "nfake", dozers: int = 0) -> None:
         self.commands = ScriptedCommands()
         self.id = NodeId(id)
+        self.dozers = dozers  # how many sleepers may doze
         self.guests: dict[SandboxId, FakeGuest] = {}
         self.images: dict[SnapshotId, FakeImage] = {}
         self.roots: dict[SandboxId, str] = {}  # disks without a process
@@ -130,6 +133,10 @@ class FakeNode:
         guest = self.guests[sandbox]
         guest.alive = False
         self._departed.send_nowait(Departure(sandbox, guest.incarnation, detail, in_order))
+
+    def drop_dozers(self) -> None:
+        """Memory is needed."""
+        self.guests = {id: guest for id, guest in self.guests.items() if not guest.dozing}
 
     def crash_machine(self, *, disks_survive: bool = True) -> None:
         """Every process is gone; what was synced is there."""
@@ -190,10 +197,11 @@ class FakeNode:
     async def resume(self, order: ResumeOrder) -> Placed:
         async with self._order("resume", order.sandbox, order.incarnation):
             guest = self.guests.get(order.sandbox)
-            if guest and guest.alive and not order.cold and (guest.frozen or guest.incarnation == order.incarnation):
+            stands_there = guest and guest.frozen and guest.snapshot == order.source
+            if guest and guest.alive and not order.cold and (stands_there or guest.incarnation == order.incarnation):
                 await self._pass("resume", order.sandbox)
                 guest.frozen, guest.incarnation, guest.egress = False, order.incarnation, order.egress
-                guest.driver, guest.identity = order.identity.driver, order.identity
+                guest.dozing, guest.driver, guest.identity = False, order.identity.driver, order.identity
                 return Placed(guest.address, cold=False)
             self.guests.pop(order.sandbox, None)
             return await self._clone("resume", order)
@@ -203,6 +211,8 @@ class FakeNode:
             await self._pass("kill", order.sandbox)
             guest = self.guests.get(order.sandbox)
             if guest and guest.incarnation > order.incarnation:
+                return None
+            if guest and order.asleep and guest.alive and guest.frozen and self._dozes(guest):
                 return None
             disk = guest.disk if guest else self.roots.get(order.sandbox)
             if order.keep and disk is not None and self.disk_free_bytes > 0:
@@ -256,6 +266,7 @@ class FakeNode:
             present=tuple(
                 Presence(guest.sandbox, guest.incarnation, guest.address, guest.alive, guest.usage)
                 for guest in self.guests.values()
+                if not guest.dozing
             ),
             snapshots=frozenset(self.images),
             surviving_disks=frozenset(self.roots) | {id for id, guest in self.guests.items() if not guest.alive},
@@ -263,6 +274,7 @@ class FakeNode:
             disk_free_bytes=self.disk_free_bytes,
             disk_total_bytes=100 * 1024**3,
             warm=dict(self.warm),
+            dozing={guest.sandbox: 1 << 20 for guest in self.guests.values() if guest.dozing},
         )
 
     def watch(self) -> AsyncIterator[Departure]:
@@ -273,6 +285,18 @@ class FakeNode:
         self.warm = {warmth.snapshot: warmth.count for warmth in wanted}
 
     # How it is done
+
+    def _dozes(self, guest: FakeGuest) -> bool:
+        """Kept, and the one that dozes longest dropped when there are too many."""
+        image = self.images.get(guest.snapshot) if guest.snapshot else None
+        if not self.dozers or image is None or image.kind is not Kind.MEMORY:
+            return False
+        self.guests[guest.sandbox] = self.guests.pop(guest.sandbox)
+        guest.dozing = True
+        dozing = [each.sandbox for each in self.guests.values() if each.dozing]
+        for sandbox in dozing[: -self.dozers]:
+            del self.guests[sandbox]
+        return True
 
     def _order(self, name: str, sandbox: SandboxId, incarnation: int) -> anyio.Lock:
         self.orders.append((name, sandbox, incarnation))
@@ -323,14 +347,14 @@ class FakeNode:
         guest = self.guests.get(order.sandbox)
         if order.snapshot in self.images:
             if guest and guest.incarnation == order.incarnation:
-                guest.frozen = True
+                guest.frozen, guest.snapshot = True, order.snapshot
             return self._captured(order.snapshot)
         if not order.keep_memory and (disk := self._surviving_disk(order.sandbox)) is not None:
             self.images[order.snapshot] = FakeImage(Kind.DISK, disk=disk, memory="", created_at=self._clock.now())
             return self._captured(order.snapshot)
-        if guest is None or not guest.alive or guest.incarnation != order.incarnation:
+        if guest is None or not guest.alive or guest.dozing or guest.incarnation != order.incarnation:
             raise SandboxLost(order.sandbox, "no process found")
-        guest.frozen = True
+        guest.frozen, guest.snapshot = True, order.snapshot
         try:
             await self._pass(point, order.sandbox)
         except BaseException:

@@ -45,7 +45,7 @@ class FakeRuntime:
             raise EngineFailed(f"restore container {container}", f"the image cannot be read ({error})") from error
         self._containers.setdefault(container, _Container(counter=saved["counter"]))
 
-    async def freeze(self, container: str) -> None:
+    async def freeze(self, container: str, *, deep: bool = False) -> None:
         self._living(container).frozen = True
 
     async def thaw(self, container: str) -> None:

@@ -37,7 +37,7 @@ class Guest(FakeRuntime):
     def held_bytes(self) -> int:
         return sum(self.alive.values()) + self.files_bytes
 
-    async def freeze(self, container: str) -> None:
+    async def freeze(self, container: str, *, deep: bool = False) -> None:
         await super().freeze(container)
         self.frozen = True
         self.killed.append([])
@@ -89,7 +89,7 @@ class Bell:
         self.settled.set()
         return None
 
-    def close(self) -> None: ...
+    def close(self, *, lower_wall: bool) -> None: ...
 
 
 async def started(guest: Guest, tmp_path: Path) -> Stillness:

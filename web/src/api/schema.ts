@@ -838,6 +838,11 @@ export interface components {
             awake: boolean;
             /** Awake Because */
             awake_because: components["schemas"]["ReasonModel"][];
+            /**
+             * Dozing
+             * @description Asleep, but still in memory: it wakes in milliseconds. A few seconds old.
+             */
+            dozing: boolean;
             /** Sleeps At */
             sleeps_at: string | null;
             /** @description What happens at `sleeps_at`. */
@@ -940,6 +945,11 @@ export interface components {
         };
         /** CountsModel */
         CountsModel: {
+            /**
+             * Dozing
+             * @description Sleepers that are still in memory, to wake in milliseconds.
+             */
+            dozing: number;
             /**
              * Running
              * @description Sandboxes with a process behind them.
@@ -1665,6 +1675,11 @@ export interface components {
              * @description Of the last 1, 5 and 15 minutes.
              */
             load: number[];
+            /**
+             * Memory Dozing Bytes
+             * @description Held by sleepers, and given up when somebody needs it.
+             */
+            memory_dozing_bytes: number;
             /** Memory Free Bytes */
             memory_free_bytes: number;
             /** Memory Total Bytes */
@@ -3384,7 +3399,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Server-sent events. Events as in `/v1/events/stream`; `sandbox`: a record that changed, as SandboxModel; `pulse`: `{"p": {id: [share of a core, bytes of memory]}}`, every 10 seconds at most, of those sandboxes alone whose figures changed noticeably. */
+            /** @description Server-sent events. Events as in `/v1/events/stream`; `sandbox`: a record that changed, as SandboxModel; `pulse`: `{"p": {id: [share of a core, bytes of memory]}}`, every 10 seconds at most, of those sandboxes alone whose figures changed noticeably, and `"d": {id: true or false}` of those that began to doze, or no longer do. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -8,7 +8,7 @@ const activity = (
   reasons: Reason[],
   sleeps_at: string | null = null,
   then: Activity["then"] = sleeps_at ? "pause" : null,
-): Activity => ({ awake: true, awake_because: reasons, sleeps_at, then });
+): Activity => ({ awake: true, dozing: false, awake_because: reasons, sleeps_at, then });
 const sandbox = (state: Sandbox["state"], more: Partial<Sandbox> = {}): Sandbox =>
   ({ state, changed_at: "2026-01-01T10:00:00Z", reason: null, ...more }) as Sandbox;
 
@@ -34,6 +34,7 @@ describe("why a sandbox is awake", () => {
 
   it("is not asked of those that are not", () => {
     expect(statusLine(sandbox("paused"), activity([reason("cpu", "old")]), now)).toBe("Asleep for 2 h");
+    expect(statusLine(sandbox("paused"), { ...activity([]), dozing: true }, now)).toBe("Dozing for 2 h");
     expect(statusLine(sandbox("resuming"), activity([]), now)).toBe("Waking …");
     expect(statusLine(sandbox("dead", { reason: "killed" }), activity([]), now)).toBe("killed");
   });

@@ -39,7 +39,7 @@ export function statusLine(sandbox: Sandbox, activity: Activity, now: number): s
   const since = (at: string) => duration((now - Date.parse(at)) / 1000, 1);
   switch (sandbox.state) {
     case "paused":
-      return `Asleep for ${since(sandbox.changed_at)}`;
+      return `${activity.dozing ? "Dozing" : "Asleep"} for ${since(sandbox.changed_at)}`;
     case "dead":
       return sandbox.reason ?? `Dead for ${since(sandbox.changed_at)}`;
     case "creating":

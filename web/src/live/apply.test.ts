@@ -14,7 +14,7 @@ const event = (sequence: number, kind = "sandbox.woke", of: string | null = "a")
 const fleet = (...ids: string[]): Fleet => ({
   sandboxes: ids.map((id) => ({
     sandbox: sandbox(id),
-    activity: { awake: true, awake_because: [], sleeps_at: "2026-01-01T00:10:00Z", then: "pause" },
+    activity: { awake: true, dozing: false, awake_because: [], sleeps_at: "2026-01-01T00:10:00Z", then: "pause" },
     cpu: [0.1],
     memory: [100],
     at: "2026-01-01T00:00:00Z",
@@ -53,6 +53,18 @@ describe("the fleet after messages", () => {
     expect(asleep.sandboxes[0]?.activity).toMatchObject({ awake: false, sleeps_at: null });
     const awake = applyToFleet(asleep, [{ type: "sandbox", sandbox: sandbox("a") }]);
     expect(awake.sandboxes[0]?.activity).toMatchObject({ awake: true, sleeps_at: null });
+  });
+
+  it("says who dozes, of those that sleep, until they wake", () => {
+    const asleep = applyToFleet(fleet("a", "b"), [{ type: "sandbox", sandbox: sandbox("a", "paused") }]);
+    const message = parseMessage("pulse", '{"p":{},"d":{"a":true,"b":true,"gone":true}}');
+    if (message?.type !== "pulse") throw new Error("not understood");
+    const renamed = { ...sandbox("a", "paused"), name: "renamed" };
+    const dozing = applyToFleet(asleep, [message, { type: "sandbox", sandbox: renamed }]);
+    expect(dozing.sandboxes.map(({ activity }) => activity.dozing)).toEqual([true, false]);
+    expect(applyToFleet(dozing, [message])).toBe(dozing);
+    const woken = applyToFleet(dozing, [{ type: "sandbox", sandbox: sandbox("a") }]);
+    expect(woken.sandboxes[0]?.activity).toMatchObject({ awake: true, dozing: false });
   });
 
   it("keeps the last thirty readings", () => {

@@ -3,18 +3,21 @@ import type { Activity, Event, Fleet, FleetEntry, Sandbox } from "../api/types";
 
 export type LiveMessage =
   | { type: "sandbox"; sandbox: Sandbox }
-  | { type: "pulse"; figures: Record<string, [cpu: number, memory: number]> }
+  | { type: "pulse"; figures: Record<string, [cpu: number, memory: number]>; dozing?: Record<string, boolean> }
   | { type: "event"; event: Event };
 
 const SAMPLES_KEPT = 30;
-const UNKNOWN: Activity = { awake: true, awake_because: [], sleeps_at: null, then: null };
+const UNKNOWN: Activity = { awake: true, dozing: false, awake_because: [], sleeps_at: null, then: null };
 
 /** A message from its wire form; null for one that this page is too old to know. */
 export function parseMessage(name: string, data: string): LiveMessage | null {
   const body: unknown = JSON.parse(data);
   if (body === null || typeof body !== "object") return null;
   if (name === "sandbox" && "id" in body) return { type: "sandbox", sandbox: body as Sandbox };
-  if (name === "pulse" && "p" in body) return { type: "pulse", figures: body.p as Record<string, [number, number]> };
+  if (name === "pulse" && "p" in body) {
+    const figures = body.p as Record<string, [number, number]>;
+    return "d" in body ? { type: "pulse", figures, dozing: body.d as Record<string, boolean> } : { type: "pulse", figures };
+  }
   if ("sequence" in body && "kind" in body) return { type: "event", event: body as Event };
   return null;
 }
@@ -27,8 +30,10 @@ const isAsleep = (state: Sandbox["state"]): boolean => state === "paused" || sta
 
 function entryFor(sandbox: Sandbox, before: FleetEntry | undefined, at: string): FleetEntry {
   const fresh = before ?? { sandbox, activity: UNKNOWN, cpu: [], memory: [], at };
-  if (isAsleep(sandbox.state))
-    return { ...fresh, sandbox, activity: { awake: false, awake_because: [], sleeps_at: null, then: null } };
+  if (isAsleep(sandbox.state)) {
+    const dozing = !fresh.activity.awake && fresh.activity.dozing;
+    return { ...fresh, sandbox, activity: { awake: false, dozing, awake_because: [], sleeps_at: null, then: null } };
+  }
   const woke = fresh.activity.awake ? fresh.activity : UNKNOWN;
   return { ...fresh, sandbox, activity: woke };
 }
@@ -55,6 +60,12 @@ export function applyToFleet(fleet: Fleet, messages: readonly LiveMessage[]): Fl
         if (!before) continue;
         const add = (values: readonly number[], value: number) => [...values.slice(1 - SAMPLES_KEPT), value];
         entries.set(id, { ...before, cpu: add(before.cpu, cpu), memory: add(before.memory, memory) });
+        changed = true;
+      }
+      for (const [id, dozing] of Object.entries(message.dozing ?? {})) {
+        const before = entries.get(id);
+        if (!before || before.activity.awake || before.activity.dozing === dozing) continue;
+        entries.set(id, { ...before, activity: { ...before.activity, dozing } });
         changed = true;
       }
     }

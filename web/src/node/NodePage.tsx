@@ -96,7 +96,11 @@ function Gauges({ node }: { node: NodeReport }) {
         share={diskUsed / node.disk_total_bytes}
         detail={`of ${bytes(node.disk_total_bytes)}, ${bytes(node.disk_free_bytes)} free`}
       />
-      <Gauge title="Awake" value={String(awake)} detail={`${plural(node.snapshots, "snapshot")} on the volume`} />
+      <Gauge
+        title="Awake"
+        value={String(awake)}
+        detail={`${node.sandboxes.dozing} dozing in ${bytes(node.memory_dozing_bytes)}, ${plural(node.snapshots, "snapshot")} on the volume`}
+      />
     </div>
   );
 }

@@ -67,7 +67,8 @@ async def fleet(caller: Caller, use: Use) -> FleetAnswer:
         200: {
             "description": "Server-sent events. Events as in `/v1/events/stream`; `sandbox`: a record that changed, as"
             ' SandboxModel; `pulse`: `{"p": {id: [share of a core, bytes of memory]}}`, every 10 seconds at most, of those'
-            " sandboxes alone whose figures changed noticeably.",
+            ' sandboxes alone whose figures changed noticeably, and `"d": {id: true or false}` of those that began to doze, or no'
+            " longer do.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
         **errors_beside_stream(),
@@ -103,7 +104,8 @@ async def _changes(changing: AsyncIterator[Sandbox | Beat], about: About) -> Asy
             figures = {
                 sandbox: [round(reading.cpu_share, 3), reading.memory_bytes] for sandbox, reading in change.readings.items()
             }
-            yield None, "pulse", json.dumps({"p": figures}, separators=(",", ":"))
+            told = {"p": figures} | ({"d": dict(change.dozing)} if change.dozing else {})
+            yield None, "pulse", json.dumps(told, separators=(",", ":"))
         else:
             yield None, "sandbox", rendering.sandbox(change, about).model_dump_json()
 

@@ -268,6 +268,7 @@ class ActivityModel(Given):
     """Why a sandbox is awake, and when it will sleep if nothing new happens."""
 
     awake: bool
+    dozing: Annotated[bool, Field(description="Asleep, but still in memory: it wakes in milliseconds. A few seconds old.")]
     awake_because: list[ReasonModel]
     sleeps_at: Timestamp | None
     then: Annotated[OnTimeout | None, Field(description="What happens at `sleeps_at`.")]

@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=KeyedRoute)
 
 class CountsModel(Given):
     running: Annotated[int, Field(description="Sandboxes with a process behind them.")]
+    dozing: Annotated[int, Field(description="Sleepers that are still in memory, to wake in milliseconds.")]
 
 
 class SlotsModel(Given):
@@ -50,6 +51,7 @@ class NodeModel(Given):
     cpus: int
     memory_total_bytes: int
     memory_free_bytes: int
+    memory_dozing_bytes: Annotated[int, Field(description="Held by sleepers, and given up when somebody needs it.")]
     disk_total_bytes: int
     disk_used_bytes: int
     disk_free_bytes: int
@@ -99,13 +101,17 @@ def _together(reports: list[NodeReport], templates: Mapping[SnapshotId, str]) ->
     free, total = sum(report.disk_free_bytes for report in reports), sum(report.disk_total_bytes for report in reports)
     first = reports[0]
     return NodeModel(
-        sandboxes=CountsModel(running=sum(presence.alive for report in reports for presence in report.present)),
+        sandboxes=CountsModel(
+            running=sum(presence.alive for report in reports for presence in report.present),
+            dozing=sum(len(report.dozing) for report in reports),
+        ),
         snapshots=sum(len(report.snapshots) for report in reports),
         warm=dict(warm),
         load=list(first.load),
         cpus=sum(report.cpus for report in reports),
         memory_total_bytes=sum(report.memory_total_bytes for report in reports),
         memory_free_bytes=sum(report.memory_free_bytes for report in reports),
+        memory_dozing_bytes=sum(sum(report.dozing.values()) for report in reports),
         disk_total_bytes=total,
         disk_used_bytes=max(0, total - free),
         disk_free_bytes=free,

@@ -137,7 +137,9 @@ def activity(told: Activity) -> models.ActivityModel:
         models.ReasonModel(kind=reason.kind, detail=reason.detail, since=_maybe(reason.since), until=_maybe(reason.until))
         for reason in told.awake_because
     ]
-    return models.ActivityModel(awake=told.awake, awake_because=reasons, sleeps_at=_maybe(told.sleeps_at), then=told.then)
+    return models.ActivityModel(
+        awake=told.awake, dozing=told.dozing, awake_because=reasons, sleeps_at=_maybe(told.sleeps_at), then=told.then
+    )
 
 
 def snapshot(record: Snapshot) -> models.SnapshotModel:

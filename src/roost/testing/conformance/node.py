@@ -63,6 +63,84 @@ def capture(sandbox: SandboxId, number: int, *, incarnation: int = 1, keep_memor
     return CaptureOrder(sandbox, incarnation, snapshot_id(number), None, "base", keep_memory)
 
 
+class DozeConformance:
+    """For nodes that keep the processes of at least two sleepers."""
+
+    def resume_order(self, rig: NodeRig, sandbox: SandboxId, source: SnapshotId, incarnation: int = 2) -> ResumeOrder:
+        return ResumeOrder(sandbox, incarnation, source, rig.size, identity(sandbox))
+
+    async def doze(self, rig: NodeRig, number: int = 1) -> SandboxId:
+        """A sandbox that dozes at the snapshot of its number."""
+        sandbox = await rig.create(number)
+        await rig.node.pause(capture(sandbox, number))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        return sandbox
+
+    async def test_who_falls_asleep_dozes_and_is_no_process_to_anybody(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        for _ in range(2):
+            report = await rig.node.report()
+            assert report.dozing[sandbox] > 0
+            assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
+            assert report.memory_room_bytes >= report.memory_free_bytes - report.memory_reserve_bytes
+            await rig.node.kill(KillOrder(sandbox, 1, asleep=True))  # repeated after a crash
+
+    async def test_a_dozer_wakes_and_dozes_again(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        for incarnation in (2, 3):
+            source = snapshot_id(incarnation - 1)
+            placed = await rig.node.resume(self.resume_order(rig, sandbox, source, incarnation))
+            presence = await rig.presence(sandbox)
+            assert presence is not None and (presence.incarnation, presence.endpoint) == (incarnation, placed.endpoint)
+            assert sandbox not in (await rig.node.report()).dozing
+            await rig.node.kill(KillOrder(sandbox, incarnation - 1, asleep=True))  # late: of the sleep before
+            assert (await rig.presence(sandbox)) is not None
+            await rig.node.pause(capture(sandbox, incarnation, incarnation=incarnation))
+            await rig.node.kill(KillOrder(sandbox, incarnation, asleep=True))
+            assert sandbox in (await rig.node.report()).dozing
+
+    async def test_another_snapshot_than_the_one_it_dozes_at_is_restored(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.snapshot(capture(sandbox, 1))
+        await rig.node.pause(capture(sandbox, 2))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
+        presence = await rig.presence(sandbox)
+        assert presence is not None and presence.incarnation == 2
+        assert not (await rig.node.report()).dozing
+
+    async def test_a_dozer_boots_if_it_is_told_to(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        placed = await rig.node.resume(replace(self.resume_order(rig, sandbox, snapshot_id(1)), cold=True))
+        assert placed.cold and not (await rig.node.report()).dozing
+
+    async def test_a_fork_of_a_dozer_leaves_it_dozing(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        await rig.node.create(replace(rig.create_order(2), source=snapshot_id(1)))
+        assert set((await rig.node.report()).dozing) == {sandbox}
+
+    async def test_a_kill_leaves_nothing_of_a_dozer(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        for _ in range(2):
+            await rig.node.kill(KillOrder(sandbox, 1))
+            report = await rig.node.report()
+            assert not report.dozing and sandbox not in report.surviving_disks
+        with pytest.raises(SandboxLost):
+            await rig.node.pause(capture(sandbox, 7))
+
+    async def test_a_dozer_cannot_be_captured(self, rig: NodeRig) -> None:
+        sandbox = await self.doze(rig)
+        with pytest.raises(SandboxLost):
+            await rig.node.snapshot(capture(sandbox, 7))
+        assert not await rig.has(snapshot_id(7))
+
+    async def test_a_sleep_without_memory_is_no_doze(self, rig: NodeRig) -> None:
+        sandbox = await rig.create()
+        await rig.node.pause(capture(sandbox, 1, keep_memory=False))
+        await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
+        assert sandbox not in (await rig.node.report()).dozing
+
+
 class NodeConformance:
     def resume_order(self, rig: NodeRig, sandbox: SandboxId, source: SnapshotId, incarnation: int = 2) -> ResumeOrder:
         return ResumeOrder(sandbox, incarnation, source, rig.size, identity(sandbox))

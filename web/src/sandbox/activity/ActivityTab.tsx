@@ -76,10 +76,18 @@ function Reasons({ sandbox, activity }: { sandbox: Sandbox; activity: Activity }
   const now = useNow(1);
   if (!activity.awake) {
     return (
-      <p className="row">
-        <Icon name="moon" /> {STATES[sandbox.state].label}{" "}
-        <span className="muted">for {format.duration((now - Date.parse(sandbox.changed_at)) / 1000)}</span>
-      </p>
+      <div className="stack tight">
+        <p className="row">
+          <Icon name="moon" /> {activity.dozing ? "Dozing" : STATES[sandbox.state].label}{" "}
+          <span className="muted">for {format.duration((now - Date.parse(sandbox.changed_at)) / 1000)}</span>
+        </p>
+        {activity.dozing && (
+          <p className="small muted">
+            It is saved on the disk and still in memory, so it wakes in milliseconds. When the machine needs that memory, it
+            sleeps on from the disk.
+          </p>
+        )}
+      </div>
     );
   }
   const left = activity.sleeps_at === null ? null : Math.max(0, (Date.parse(activity.sleeps_at) - now) / 1000);

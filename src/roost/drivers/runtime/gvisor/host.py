@@ -57,6 +57,15 @@ async def ended(process: int) -> None:
         loop.remove_reader(process)
 
 
+def send(pid: int, container: str, number: signal.Signals) -> bool:
+    """The container's process of that number has the signal. False when there is none."""
+    with opened(pid) as process:
+        if process is None or not is_sentry(pid, container):
+            return False
+        signal.pidfd_send_signal(process, number)
+        return True
+
+
 async def kill(pids: Iterable[int | None], container: str) -> None:
     """Those of them that are processes of the container have ended."""
     with contextlib.ExitStack() as stack:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 import anyio
@@ -82,11 +83,16 @@ class GVisor:
         command = ("restore", "-detach", f"-bundle={bundle}", f"-image-path={image}", container)
         await self._launch(container, "restore", command, self._patience.restore_s(size))
 
-    async def freeze(self, container: str) -> None:
+    async def freeze(self, container: str, *, deep: bool = False) -> None:
+        if deep:
+            self._send(container, Signals.SIGCONT)  # an earlier server may have stopped it: who is stopped cannot be asked
         if not await self._is_frozen(container):
             await self._turn(container, "Pause", frozen=True)
+        if deep:
+            self._send(container, Signals.SIGSTOP)
 
     async def thaw(self, container: str) -> None:
+        self._send(container, Signals.SIGCONT)
         if await self._is_frozen(container):
             await self._turn(container, "Resume", frozen=False)
 
@@ -162,6 +168,13 @@ class GVisor:
         # More than once: the process that launches may have made others while it was looked for.
         while pids := await anyio.to_thread.run_sync(host.find_strays, container, f"--root={self._state}"):
             await host.kill(pids, container)
+
+    def _send(self, container: str, number: Signals) -> None:
+        """To the sentry itself, not to a guest's process. Raises SandboxLost."""
+        found = self._read_state(container)
+        pid = _sandbox_pid(found) if found else None
+        if pid is None or not host.send(pid, container, number):
+            raise SandboxLost(container, "its process is gone")
 
     def _forget(self, container: str, state: dict[str, Any] | None) -> None:
         """The engine knows nothing of the container any more. State last: what is interrupted here is done again."""
