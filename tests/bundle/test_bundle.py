@@ -18,6 +18,12 @@ from tests.real.test_leftovers import traces
 
 WITHIN_S = 400.0  # a tenth of it, on a machine that does nothing else
 ROOST = "opt/current/bin/roost"
+# A machine's /sys tells of its own links. That of another network namespace would tell of the other's.
+OWN_SYS = (
+    "mkdir cgroup && mount --rbind /sys/fs/cgroup cgroup",
+    "mount -t sysfs sysfs /sys && mount --rbind cgroup /sys/fs/cgroup",
+    "umount --lazy cgroup && rmdir cgroup",
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +56,7 @@ def without_network(top: Path, *lines: str) -> str:
         "ROOST_CACHE": str(top / "cache"),
         "ROOST_VOLUME_SIZE_GB": "8",
     }
-    script = "\n".join(["set -eu", "ip link set lo up", *lines])
+    script = "\n".join(["set -eu", "ip link set lo up", *OWN_SYS, *lines])
     # What runs in it ends with it, also when a line fails or the time is over.
     unshared = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
     return run([*unshared, "sh", "-c", script], cwd=top, env=environment)

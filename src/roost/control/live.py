@@ -106,7 +106,7 @@ class Watch:
             self._news.set()
 
     def add_dozing(self, team: TeamId, sandbox: SandboxId, dozing: bool) -> None:
-        if team == self._team:
+        if sees(self._principal, team, sandbox):
             self._dozing[sandbox] = dozing
             self._news.set()
 
