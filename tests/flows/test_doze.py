@@ -6,7 +6,7 @@ import pytest
 
 from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State
-from tests.flows.world import ME, TEAM, Ground, Roost, serving
+from tests.flows.world import ME, Ground, Roost, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -19,11 +19,11 @@ async def test_it_wakes_in_the_same_process(roost: Roost, ground: Ground) -> Non
     sandbox = await roost.sandbox()
     guest = roost.guest(sandbox)
     guest.memory = "thoughts"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     assert dozers(ground) == {sandbox.id}
     assert (await ground.record(sandbox.id)).state is State.PAUSED
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert roost.guest(sandbox) is guest and not guest.dozing
     await ground.check_invariants()
 
@@ -31,10 +31,10 @@ async def test_it_wakes_in_the_same_process(roost: Roost, ground: Ground) -> Non
 async def test_a_dropped_one_wakes_from_its_snapshot(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "thoughts"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     ground.node.drop_dozers()
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert roost.guest(sandbox).memory == "thoughts"
     await ground.check_invariants()
 
@@ -42,12 +42,12 @@ async def test_a_dropped_one_wakes_from_its_snapshot(roost: Roost, ground: Groun
 async def test_a_rollback_wakes_it_at_the_other_moment(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "then"
-    kept = await roost.snapshots.take(TEAM, sandbox.id)
+    kept = await roost.snapshots.take(ME, sandbox.id)
     roost.guest(sandbox).memory = "now"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     assert dozers(ground) == {sandbox.id}
-    back = await roost.rollbacks.roll_back(TEAM, sandbox.id, kept.id)
+    back = await roost.rollbacks.roll_back(ME, sandbox.id, kept.id)
     assert roost.guest(back).memory == "then"
     await roost.flights.drain()
     await ground.check_invariants()
@@ -56,7 +56,7 @@ async def test_a_rollback_wakes_it_at_the_other_moment(roost: Roost, ground: Gro
 async def test_a_fork_of_it_leaves_it_as_it_is(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "thoughts"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     (child,) = await roost.forks.fork(ME, sandbox.id, 1)
     assert not isinstance(child, RoostError) and roost.guest(child).memory == "thoughts"
@@ -66,9 +66,9 @@ async def test_a_fork_of_it_leaves_it_as_it_is(roost: Roost, ground: Ground) -> 
 async def test_killed_in_its_doze_it_can_come_back_with_its_memory(roost: Roost, ground: Ground) -> None:
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "thoughts"
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
-    await roost.sandboxes.kill(TEAM, sandbox.id)
+    await roost.sandboxes.kill(ME, sandbox.id)
     await roost.flights.drain()
     assert not dozers(ground)
     back = await roost.undeletes.undelete(ME, sandbox.id)
@@ -78,10 +78,10 @@ async def test_killed_in_its_doze_it_can_come_back_with_its_memory(roost: Roost,
 async def test_what_it_is_told_in_its_doze_holds_when_it_wakes(roost: Roost, ground: Ground) -> None:
     """A token, or who drives: it is told when it wakes, as after any sleep."""
     sandbox = await roost.sandbox()
-    await roost.power.pause(TEAM, sandbox.id)
+    await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     asked = len(ground.node.orders)
-    await roost.power.resume(TEAM, sandbox.id)
+    await roost.power.resume(ME, sandbox.id)
     assert [order[0] for order in ground.node.orders[asked:]] == ["resume"]
     assert roost.guest(sandbox).identity.access_token == (await ground.record(sandbox.id)).access_token
 
@@ -91,7 +91,7 @@ async def test_a_server_that_comes_back_leaves_it_dozing_and_sweeps_one_that_is_
         ground.node.dozers = 2
         kept, lost = await roost.sandbox(), await roost.sandbox()
         for sandbox in (kept, lost):
-            await roost.power.pause(TEAM, sandbox.id)
+            await roost.power.pause(ME, sandbox.id)
         await roost.flights.drain()
         assert dozers(ground) == {kept.id, lost.id}
     async with ground.store.transaction() as transaction:
