@@ -15,8 +15,8 @@ from pathlib import Path
 from roost.archive.keys import SnapshotPaths
 from roost.domain.sandbox import Size
 from roost.drivers.runtime.gvisor.runtime import FLAGS
-from roost.node import subvolumes
-from roost.node.bundle import Place, relocate
+from roost.node.engine.bundle import Place, relocate
+from roost.node.storage import subvolumes
 
 SIZE = Size()
 NETNS = Path("/run/netns")

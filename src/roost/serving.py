@@ -25,12 +25,12 @@ from anyio.abc import TaskStatus
 
 from roost.api.app import create_app
 from roost.api.guest import create_guest_app
-from roost.control.keys import Keys
+from roost.control.access.keys import Keys
 from roost.domain.errors import Conflict, Fault, RoostError
 from roost.domain.template import Recipe
 from roost.edge.app import protocol_factory
 from roost.listening import listening
-from roost.node.bundle import SPEC_VERSION
+from roost.node.engine.bundle import SPEC_VERSION
 from roost.node.steps import CrashPoint, never
 from roost.settings import Settings
 from roost.setup import volume as volumes

@@ -28,13 +28,13 @@ from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
-from roost.node.attachments import Attachments
-from roost.node.bundle import Agent
-from roost.node.containers import Containers, Engines
-from roost.node.meter import Meter, cpu_features, memory_total_bytes
+from roost.node.engine.bundle import Agent
+from roost.node.engine.containers import Containers, Engines
+from roost.node.engine.meter import Meter, cpu_features, memory_total_bytes
+from roost.node.network.slots import Slots, SlotSettings
 from roost.node.service import NodeService
-from roost.node.slots import Slots, SlotSettings
 from roost.node.steps import CrashPoint, never
+from roost.node.storage.attachments import Attachments
 from roost.settings import Settings
 from roost.setup.artefacts import write_atomically
 from roost.setup.installation import Installation

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.domain.lifecycle import MOVING
-from roost.node.spares import KEPT
+from roost.node.network.spares import KEPT
 from tests.real.server import Server
 
 NETNS = Path("/run/netns")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from roost.control.chores import TELL_AGAIN_S
-from roost.control.drivers import GRACE_S
-from roost.control.notices import TELLS_WITHIN_S
+from roost.control.lifecycle.chores import TELL_AGAIN_S
+from roost.control.people.hands import GRACE_S
+from roost.control.people.notices import TELLS_WITHIN_S
 from roost.domain.errors import GuestUnreachable
 from roost.domain.events import EventKind
 from roost.domain.link import LinkMode

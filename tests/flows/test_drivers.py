@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from roost.contracts.store import Query
-from roost.control.drivers import GRACE_S
-from roost.control.links import MOST_LINKS
+from roost.control.people.hands import GRACE_S
+from roost.control.people.links import MOST_LINKS
 from roost.domain.errors import Conflict, Exhausted, Forbidden, Gone, Invalid, NotFound, SandboxDead, Unauthenticated
 from roost.domain.events import Event, EventKind
 from roost.domain.link import Link, LinkMode

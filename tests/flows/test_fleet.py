@@ -15,7 +15,7 @@ from starlette.types import Message
 from roost.api.services import About
 from roost.api.v1 import fleet
 from roost.contracts.store import EventQuery
-from roost.control.live import Beat
+from roost.control.people.live import Beat
 from roost.domain.access import Principal, Role, Scope
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox

@@ -8,7 +8,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from roost.control.questions import KEPT_S, AskQuestion
+from roost.control.people.questions import KEPT_S, AskQuestion
 from roost.domain.access import Principal
 from roost.domain.errors import Exhausted, Invalid, QuestionClosed, QuestionNotFound, SandboxDead
 from roost.domain.events import EventKind

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query
 from roost.control.compose import Control, Dependencies, compose
-from roost.control.sandboxes import CreateSandbox
+from roost.control.sandboxes.sandboxes import CreateSandbox
 from roost.domain import access
 from roost.domain.access import FULL, Principal
 from roost.domain.events import Event, EventKind

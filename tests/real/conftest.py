@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from roost.node.bundle import Agent
+from roost.node.engine.bundle import Agent
 from roost.node.service import NodeService
 from roost.settings import DEFAULT_CACHE
 from roost.setup.agent import ensure_agent

@@ -17,7 +17,7 @@ import pytest
 from anyio import to_thread
 
 from roost.domain.egress import Egress
-from roost.node.slots import Slot, Slots
+from roost.node.network.slots import Slot, Slots
 from tests.real import sites
 from tests.real.slot_ground import INTERNET, METADATA, PATIENCE_S, OpenSlots, command, guest, guest_of, within
 

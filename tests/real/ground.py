@@ -18,12 +18,12 @@ from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, Re
 from roost.domain.sandbox import Size
 from roost.drivers.guest.envd import Envd
 from roost.drivers.runtime.gvisor import GVisor
-from roost.node.attachments import Attachments
-from roost.node.bundle import Agent
-from roost.node.containers import Containers, Engines
-from roost.node.meter import Meter, cpu_features, memory_free_bytes
+from roost.node.engine.bundle import Agent
+from roost.node.engine.containers import Containers, Engines
+from roost.node.engine.meter import Meter, cpu_features, memory_free_bytes
+from roost.node.network.slots import Slots, SlotSettings
 from roost.node.service import PARKED_LIMIT, NodeService
-from roost.node.slots import Slots, SlotSettings
+from roost.node.storage.attachments import Attachments
 from roost.settings import instance_of
 from roost.setup.engine import Engine
 

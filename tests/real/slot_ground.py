@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar
 import anyio
 import pytest
 
-from roost.node import wires
-from roost.node.slots import Slot, Slots, SlotSettings
+from roost.node.network import wires
+from roost.node.network.slots import Slot, Slots, SlotSettings
 
 T = TypeVar("T")
 OpenSlots = Callable[..., Awaitable[Slots]]

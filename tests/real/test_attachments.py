@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from roost.client import Sandbox
-from roost.node.attachments import Attachments
-from roost.node.bundle import VOLUMES_MOUNT
+from roost.node.engine.bundle import VOLUMES_MOUNT
+from roost.node.storage.attachments import Attachments
 from tests.real.server import Server, eventually, said
 
 

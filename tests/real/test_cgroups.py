@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from roost.archive.keys import VolumePaths
-from roost.node.attachments import Attachments
-from roost.node.bundle import Agent
-from roost.node.containers import Containers, Engines
+from roost.node.engine.bundle import Agent
+from roost.node.engine.containers import Containers, Engines
+from roost.node.engine.meter import CGROUPS, Meter
 from roost.node.inventory import Journal, Phase
-from roost.node.meter import CGROUPS, Meter
-from roost.node.slots import Slots
+from roost.node.network.slots import Slots
+from roost.node.storage.attachments import Attachments
 from roost.testing.runtime import FakeRuntime
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 
 from roost.domain.address import dns_address
-from roost.node.slots import DOOR_PORT
+from roost.node.network.slots import DOOR_PORT
 from tests.real.server import Server, eventually, said, sandbox_of
 
 DOOR = "http://169.254.7.1"

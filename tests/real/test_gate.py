@@ -12,8 +12,8 @@ from anyio import to_thread
 
 from roost.domain.address import GATEWAY_ADDRESS
 from roost.domain.egress import Egress
-from roost.node.dns_wire import query_for
-from roost.node.slots import Slot, Slots
+from roost.node.network.dns_wire import query_for
+from roost.node.network.slots import Slot, Slots
 from tests.real.gate_ground import API, CLOSED, EVIL, INSIDE, OTHER, WWW, World, fetch, headers, slots, world
 from tests.real.slot_ground import INTERNET, METADATA, PATIENCE_S, OpenSlots, command, dial, guest, guest_of, opened, within
 

@@ -18,8 +18,8 @@ import pytest
 from roost.domain.errors import EngineFailed
 from roost.domain.sandbox import Size
 from roost.drivers.runtime.gvisor import GVisor, Patience
-from roost.node.bundle import Agent, Place, boot_spec
-from roost.node.meter import CGROUPS, Meter
+from roost.node.engine.bundle import Agent, Place, boot_spec
+from roost.node.engine.meter import CGROUPS, Meter
 from roost.setup.engine import Engine
 from roost.setup.interpreter import Interpreter
 from roost.testing.conformance.runtime import Bench, RuntimeConformance

@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from roost.domain.address import GATEWAY_ADDRESS
 from roost.domain.egress import Egress
 from roost.domain.errors import Fault
-from roost.node.slots import Slots, SlotSettings
+from roost.node.network.slots import Slots, SlotSettings
 from tests.real.server import eventually
 from tests.real.slot_ground import (
     INTERNET,

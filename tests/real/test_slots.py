@@ -20,8 +20,8 @@ import pytest
 from roost.domain.address import GUEST_ADDRESS, dns_address
 from roost.domain.egress import Egress
 from roost.domain.errors import NotFound
-from roost.node import wires
-from roost.node.slots import Slots
+from roost.node.network import wires
+from roost.node.network.slots import Slots
 from tests.real.slot_ground import (
     INTERNET,
     METADATA,
@@ -328,7 +328,7 @@ async def test_the_range_of_an_instance_that_is_gone_is_free(open_slots: OpenSlo
 SHARE_BESIDE_ANOTHER = """
 import fcntl, os, subprocess, threading
 from pathlib import Path
-from roost.node import wires
+from roost.node.network import wires
 
 def mounts():
     return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()].count(str(wires.NETNS_DIRECTORY))

@@ -22,7 +22,7 @@ import pytest
 from anyio.abc import UDPSocket
 
 from roost.domain.address import GATEWAY_ADDRESS
-from roost.node.slots import Slot, Slots, SlotSettings
+from roost.node.network.slots import Slot, Slots, SlotSettings
 from roost.setup.engine import Engine
 from tests.real.server import eventually
 

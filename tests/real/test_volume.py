@@ -12,7 +12,7 @@ import pytest
 
 from roost.archive.keys import SnapshotPaths
 from roost.domain.errors import Conflict, Fault, NodeFull, Unavailable
-from roost.node.imports import import_root
+from roost.node.storage.imports import import_root
 from roost.setup.commands import Commands
 from roost.setup.volume import SMALLEST_GB, ensure_volume, held, unmount_volume
 from tests.real.server import eventually, unmount

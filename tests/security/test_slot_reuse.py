@@ -17,7 +17,7 @@ import pytest
 
 from roost.domain.address import GUEST_ADDRESS
 from roost.domain.egress import Egress
-from roost.node.slots import Slot, Slots
+from roost.node.network.slots import Slot, Slots
 from tests.real.slot_ground import (
     INTERNET,
     PATIENCE_S,

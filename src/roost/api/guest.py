@@ -16,7 +16,7 @@ from roost.api.http import BodyLimit, handle_errors
 from roost.api.services import Services
 from roost.api.v1.models import Given
 from roost.api.v1.questions import AskBody, Id, QuestionModel, WaitQuery, question
-from roost.control.questions import AskQuestion
+from roost.control.people.questions import AskQuestion
 from roost.domain.access import Principal, guest_of
 from roost.domain.errors import Unavailable
 from roost.domain.ids import SandboxId

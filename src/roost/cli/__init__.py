@@ -1,4 +1,4 @@
-"""The command line: a file per verb, each a plain function that Typer reads.
+"""The command line: a folder per group that `roost --help` shows, in it a file per verb: a plain function that Typer reads.
 
 Owns arguments, progress, what is printed and exit codes; decides nothing else. Verbs for sandboxes speak to a server
 through `roost.client` alone; `up`, `down`, `setup` and `doctor` work on this machine. Prints results on stdout and

@@ -12,9 +12,14 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.ledger import Ledger
 from roost.contracts.store import Store
 from roost.contracts.usage import UsageLog
-from roost.control.alarm import Alarm
-from roost.control.builds import Builds
-from roost.control.chores import (
+from roost.control.access.keys import Keys
+from roost.control.access.revocations import Revocations
+from roost.control.access.tokens import Tokens
+from roost.control.fleet.nodes import Nodes
+from roost.control.fleet.pulses import Pulses
+from roost.control.fleet.routes import Directory, RouteTable
+from roost.control.lifecycle.alarm import Alarm
+from roost.control.lifecycle.chores import (
     Collect,
     EndAtDeadline,
     EndLinks,
@@ -27,34 +32,29 @@ from roost.control.chores import (
     SleepWhenIdle,
     TellGuests,
 )
-from roost.control.collector import DAY_S, EVENT_DAYS, Collector
-from roost.control.directory import Directory, RouteTable
-from roost.control.drivers import Drivers
-from roost.control.feed import Feed
-from roost.control.fleet import Fleet
-from roost.control.flights import Flights
-from roost.control.forks import Forks
-from roost.control.keeper import Keeper
-from roost.control.keys import Keys
-from roost.control.links import Links
-from roost.control.live import Live
-from roost.control.moves import Limits, Moves
-from roost.control.nodes import Nodes
-from roost.control.notices import GuestNotices
-from roost.control.power import Power
-from roost.control.pulses import Pulses
-from roost.control.questions import Questions
-from roost.control.recovery import Recovery
-from roost.control.repairs import Repairs
-from roost.control.revocations import Revocations
-from roost.control.rollbacks import Rollbacks
-from roost.control.sandbox_tasks import SandboxTasks
-from roost.control.sandboxes import Sandboxes
-from roost.control.snapshots import Snapshots
-from roost.control.templates import Templates
-from roost.control.tokens import Tokens
-from roost.control.trash import Trash
-from roost.control.undeletes import Undeletes
+from roost.control.lifecycle.collector import DAY_S, EVENT_DAYS, Collector
+from roost.control.lifecycle.flights import Flights
+from roost.control.lifecycle.keeper import Keeper
+from roost.control.lifecycle.moves import Limits, Moves
+from roost.control.lifecycle.recovery import Recovery
+from roost.control.lifecycle.repairs import Repairs
+from roost.control.lifecycle.sandbox_tasks import SandboxTasks
+from roost.control.people.events import Feed
+from roost.control.people.hands import Drivers
+from roost.control.people.links import Links
+from roost.control.people.live import Live
+from roost.control.people.notices import GuestNotices
+from roost.control.people.overview import Fleet
+from roost.control.people.questions import Questions
+from roost.control.sandboxes.forks import Forks
+from roost.control.sandboxes.power import Power
+from roost.control.sandboxes.rollbacks import Rollbacks
+from roost.control.sandboxes.sandboxes import Sandboxes
+from roost.control.sandboxes.snapshots import Snapshots
+from roost.control.sandboxes.trash import Trash
+from roost.control.sandboxes.undeletes import Undeletes
+from roost.control.templates.builds import Builds
+from roost.control.templates.templates import Templates
 from roost.domain import ids
 
 

@@ -1,7 +1,7 @@
 """All there is to know about the life of a sandbox: two enums, one table.
 
 Nobody tests a state with `if`. Ask `verdict(state, action)` and match the answer to `assert_never`.
-All writes of `state` are in `control/moves.py`.
+All writes of `state` are in `control/lifecycle/moves.py`.
 """
 
 from __future__ import annotations

@@ -17,11 +17,12 @@ from roost.archive.keys import ContainerPaths
 from roost.domain.errors import RoostError
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
-from roost.node import inventory, subvolumes
-from roost.node.containers import Container, Containers, discard_snapshot
+from roost.node import inventory
+from roost.node.engine.containers import Container, Containers, discard_snapshot
+from roost.node.engine.removals import clear
 from roost.node.inventory import HAS_PROCESS, Journal, Phase
-from roost.node.removals import clear
-from roost.node.slots import Slot
+from roost.node.network.slots import Slot
+from roost.node.storage import subvolumes
 
 _AT_ONCE = 8
 _HALF_MADE = frozenset({Phase.MAKING, Phase.WARM})

@@ -15,12 +15,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from roost.domain.ids import SandboxId
 from roost.domain.node import Departure
 from roost.domain.sandbox import Size
-from roost.node.alarms import Alarm, Alarms
-from roost.node.captures import Source
-from roost.node.containers import Container, Containers
+from roost.node.engine.alarms import Alarm, Alarms
+from roost.node.engine.captures import Source
+from roost.node.engine.containers import Container, Containers
+from roost.node.engine.freezing import Stillness
+from roost.node.engine.memory import Guard
 from roost.node.inventory import Phase
-from roost.node.memory import Guard
-from roost.node.stillness import Stillness
 
 ENDED_MARK = "var/lib/roost/ended"  # written by the agent when it ends in order
 

@@ -12,11 +12,11 @@ from roost.domain.errors import RoostError
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import NodeReport, Presence, Usage
 from roost.domain.placement import headroom_bytes
-from roost.node.containers import Container, Containers
-from roost.node.dozing import Dozing
+from roost.node.engine.containers import Container, Containers
+from roost.node.engine.dozing import Dozing
+from roost.node.engine.meter import disk_space, memory_free_bytes, memory_total_bytes
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import HAS_PROCESS, Phase
-from roost.node.meter import disk_space, memory_free_bytes, memory_total_bytes
 
 
 class Reporting:

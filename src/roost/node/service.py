@@ -36,23 +36,24 @@ from roost.domain.node import (
     ResumeOrder,
     RunOrder,
 )
-from roost.node import inventory, subvolumes
+from roost.node import inventory
 from roost.node.adoption import Adopted, Adoption
-from roost.node.alarms import Alarm, Alarms
-from roost.node.captures import Captures
-from roost.node.containers import Clone, Container, Containers
-from roost.node.door import Door
-from roost.node.dozing import Dozing
-from roost.node.ends import Ends
+from roost.node.engine.alarms import Alarm, Alarms
+from roost.node.engine.captures import Captures
+from roost.node.engine.containers import Clone, Container, Containers
+from roost.node.engine.dozing import Dozing
+from roost.node.engine.guest_setup import Introductions
+from roost.node.engine.meter import memory_free_bytes
+from roost.node.engine.pool import Busy, Pool
+from roost.node.engine.teardown import Ends
 from roost.node.holdings import Held, Holdings
-from roost.node.introductions import Introductions
 from roost.node.inventory import Phase
-from roost.node.meter import memory_free_bytes
-from roost.node.pool import Busy, Pool
+from roost.node.network.guest_listener import Door
+from roost.node.network.slots import Slot
 from roost.node.reporting import Reporting
-from roost.node.slots import Slot
-from roost.node.snapshots import SnapshotService
 from roost.node.steps import CrashPoint, Steps, never
+from roost.node.storage import subvolumes
+from roost.node.storage.snapshots import SnapshotService
 
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
 _ANSWER_FIRST_S = 0.01  # to end a sleeper's process takes the processor: whoever waits for the sleep is told of it before

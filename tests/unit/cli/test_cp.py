@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.cp import Place
-from roost.cli.tarring import tar_of, unpack
+from roost.cli.inside.cp import Place
+from roost.cli.inside.tarring import tar_of, unpack
 from roost.client.output import Output, Stream
 
 from .server import Server

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.machine import require_running, stop
 from roost.cli.main import run
-from roost.cli.up import greet, warn_of_exposure
+from roost.cli.server.machine import require_running, stop
+from roost.cli.server.up import greet, warn_of_exposure
 from roost.domain.errors import TimedOut, Unavailable
 from roost.serving import hold_home
 from roost.settings import Settings

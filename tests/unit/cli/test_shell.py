@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from roost.cli.terminal import Escape
+from roost.cli.inside.terminal import Escape
 
 from .server import Server
 

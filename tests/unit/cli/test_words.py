@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from roost.cli.env import variables_for
-from roost.cli.execution import FLAGS, VALUES, Execution, read
+from roost.cli.inside.execution import FLAGS, VALUES, Execution, read
 from roost.cli.main import VERBS, build
 from roost.cli.rendering import span, volume
+from roost.cli.server.env import variables_for
 from roost.cli.values import pairs, seconds
 from roost.cli.words import mark_words
 from roost.client.endpoint import Endpoint

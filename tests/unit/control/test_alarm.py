@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from roost.control.alarm import Alarm
+from roost.control.lifecycle.alarm import Alarm
 from roost.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 
 from roost.contracts.routes import Route
 from roost.contracts.store import Change
-from roost.control.directory import Directory, RouteTable
+from roost.control.fleet.routes import Directory, RouteTable
 from roost.domain.errors import SandboxNotFound, Unavailable
 from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State

@@ -5,8 +5,8 @@ import pytest
 
 from roost.contracts.ledger import Traffic
 from roost.contracts.store import Change
-from roost.control.live import Beat, Live, is_noticeable
-from roost.control.pulses import RECENT, Pulses, Reading
+from roost.control.fleet.pulses import RECENT, Pulses, Reading
+from roost.control.people.live import Beat, Live, is_noticeable
 from roost.domain.access import FULL, Principal
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.lifecycle import State

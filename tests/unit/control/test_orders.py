@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from roost.control.orders import capture_order, create_order, resume_order
+from roost.control.lifecycle.orders import capture_order, create_order, resume_order
 from roost.domain.errors import Fault
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import Action, State

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from roost.contracts.store import Query
-from roost.control.pages import read_page
+from roost.control.sandboxes.pages import read_page
 from roost.domain.errors import Invalid
 from roost.domain.ids import KeyId, TeamId
 from roost.domain.team import ApiKey

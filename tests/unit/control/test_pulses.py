@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from roost.contracts.ledger import Traffic
-from roost.control.pulses import Pulses
+from roost.control.fleet.pulses import Pulses
 from roost.domain.ids import LinkId, NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage

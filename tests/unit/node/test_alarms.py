@@ -9,7 +9,7 @@ import pytest
 
 from roost.domain.errors import NodeFull
 from roost.domain.sandbox import Size
-from roost.node.alarms import Alarm, Alarms, Held
+from roost.node.engine.alarms import Alarm, Alarms, Held
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from anyio.abc import SocketStream, UDPSocket
 
 from roost.domain.egress import Egress
 from roost.domain.errors import Fault
-from roost.node.dns import IN_FLIGHT_OF_SLOT, Forwarder, ResolvConf, Resolver, parse_resolv_conf
-from roost.node.dns_wire import failure, question_name
+from roost.node.network.dns import IN_FLIGHT_OF_SLOT, Forwarder, ResolvConf, Resolver, parse_resolv_conf
+from roost.node.network.dns_wire import failure, question_name
 
 pytestmark = pytest.mark.anyio
 

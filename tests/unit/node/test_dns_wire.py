@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.node.dns_wire import Found, addresses_in, answers, asked_again, failure, query_for, question_name, read_query
+from roost.node.network.dns_wire import Found, addresses_in, answers, asked_again, failure, query_for, question_name, read_query
 
 QUERY = query_for("api.example.com", b"\1\2")
 

@@ -8,7 +8,7 @@ from roost.domain.address import plan_slot
 from roost.domain.egress import NEVER, OPEN, Egress
 from roost.domain.errors import Fault
 from roost.domain.proxy import Proxy
-from roost.node import firewall, nftables
+from roost.node.network import firewall, nftables
 
 RANGE = IPv4Network("198.18.32.0/20")
 DESK = firewall.Desk(IPv4Address("198.18.32.1"), 4753, 4780)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import h11
 import pytest
 
-from roost.node.gate.messages import Refusal, passed_answer, passed_request, refusal, requested_host, unusable
-from roost.node.gate.scrub import Scrubber
+from roost.node.network.gate.messages import Refusal, passed_answer, passed_request, refusal, requested_host, unusable
+from roost.node.network.gate.scrub import Scrubber
 
 API = "api.example.com"
 SECRET = b"Bearer 0123456789"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.node.gate.opening import LARGEST_OPENING_BYTES, Kind, Opening, read_opening
+from roost.node.network.gate.opening import LARGEST_OPENING_BYTES, Kind, Opening, read_opening
 
 
 def hello(name: str | None) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.node.gate.scrub import Scrubber
+from roost.node.network.gate.scrub import Scrubber
 
 SECRET = b"Bearer sk-0123456789"
 PARTS = (SECRET, b"sk-0123456789")

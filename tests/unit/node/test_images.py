@@ -13,7 +13,7 @@ from roost.domain.errors import SnapshotDamaged, SnapshotNotFound
 from roost.domain.ids import SnapshotId
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Kind
-from roost.node.images import Images
+from roost.node.storage.images import Images
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PosixPath
 from typing import Any
 
-from roost.node.marks import Marks
+from roost.node.network.restricted import Marks
 
 
 def test_a_mark_that_was_put_is_found_and_the_last_one_takes_the_directory_with_it(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from roost.domain.sandbox import Size
 from roost.domain.victims import GuestProcess
-from roost.node.alarms import Held
-from roost.node.memory import Guard
-from roost.node.stillness import Hold, Stillness
+from roost.node.engine.alarms import Held
+from roost.node.engine.freezing import Hold, Stillness
+from roost.node.engine.memory import Guard
 from roost.testing.runtime import FakeRuntime
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from roost.archive.keys import VolumePaths
 from roost.domain.errors import Invalid, NotFound, SnapshotNotFound
 from roost.domain.file import FileType
 from roost.domain.ids import SnapshotId
-from roost.node import reader
-from roost.node.reader import Reader
+from roost.node.storage import reader
+from roost.node.storage.reader import Reader
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from roost.api.access import Caller, Use
-from roost.control.checks import LONGEST_TIMEOUT_S
-from roost.control.sandboxes import SandboxChanges
+from roost.control.sandboxes.checks import LONGEST_TIMEOUT_S
+from roost.control.sandboxes.sandboxes import SandboxChanges
 from roost.domain.errors import Invalid
 from roost.domain.sandbox import Sandbox, SleepPolicy
 

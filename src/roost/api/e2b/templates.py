@@ -11,7 +11,7 @@ from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.e2b import names, rendering
 from roost.api.e2b.models import Ref
 from roost.api.v1.rendering import timestamp
-from roost.control.checks import check_limit
+from roost.control.sandboxes.checks import check_limit
 from roost.domain.errors import Forbidden, Invalid, SnapshotNotFound, TemplateNotFound
 from roost.domain.snapshot import Snapshot
 from roost.domain.template import Template

@@ -15,8 +15,8 @@ from roost.api.v1.links import websocket_url
 from roost.api.v1.models import Asked, DriverModel, Given, Taken, Text, Timestamp
 from roost.api.v1.rendering import driver, timestamp
 from roost.api.v1.responses import errors, errors_beside_stream
-from roost.control.drivers import Seat
-from roost.control.live import Beat
+from roost.control.people.hands import Seat
+from roost.control.people.live import Beat
 from roost.domain.access import link_holder
 from roost.domain.errors import RoostError
 from roost.domain.lifecycle import State

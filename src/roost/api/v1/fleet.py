@@ -19,8 +19,8 @@ from roost.api.v1.events import sequence_of
 from roost.api.v1.models import ActivityModel, Asked, Given, SandboxModel, Timestamp, Whole
 from roost.api.v1.responses import errors, errors_beside_stream
 from roost.contracts.store import EventQuery
-from roost.control.fleet import Member
-from roost.control.live import Beat
+from roost.control.people.live import Beat
+from roost.control.people.overview import Member
 from roost.domain.events import Event
 from roost.domain.sandbox import Sandbox
 

@@ -12,7 +12,7 @@ from roost.api.v1.models import Asked, Given, Seconds, Taken, Text, Timestamp, W
 from roost.api.v1.rendering import timestamp
 from roost.api.v1.responses import errors
 from roost.api.v1.sandboxes import Ref
-from roost.control.questions import AskQuestion
+from roost.control.people.questions import AskQuestion
 from roost.domain.question import Picture, Question, QuestionKind, QuestionState
 
 router = APIRouter(prefix="/v1", tags=["questions"], route_class=KeyedRoute)

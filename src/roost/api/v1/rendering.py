@@ -9,10 +9,10 @@ from roost.api.http import error_content
 from roost.api.services import About
 from roost.api.v1 import models
 from roost.api.v1.network import network
-from roost.control.builds import Build
-from roost.control.power import Resumed
-from roost.control.templates import TemplateUsage
-from roost.control.tokens import Given
+from roost.control.access.tokens import Given
+from roost.control.sandboxes.power import Resumed
+from roost.control.templates.builds import Build
+from roost.control.templates.templates import TemplateUsage
 from roost.domain.activity import Activity
 from roost.domain.errors import RoostError
 from roost.domain.events import Event

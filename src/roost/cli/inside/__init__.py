@@ -1,0 +1,1 @@
+"""Verbs that reach into a sandbox: commands, shells, files, its screen."""

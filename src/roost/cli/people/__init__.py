@@ -1,0 +1,1 @@
+"""Verbs for questions between agents and people."""

@@ -1,0 +1,1 @@
+"""Verbs for looking on: logs, events, activity, links."""

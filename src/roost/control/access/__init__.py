@@ -1,0 +1,1 @@
+"""What opens Roost and its sandboxes: API keys, tokens, and what is taken back with a revoked key."""

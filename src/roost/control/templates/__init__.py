@@ -1,0 +1,1 @@
+"""What sandboxes are made from: which templates there are, and making one."""

@@ -1,0 +1,75 @@
+"""Turns a root filesystem archive into a disk snapshot that can be booted from cold. Blocks for seconds."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from roost.archive import manifest as manifests
+from roost.archive.keys import SPEC, SnapshotPaths
+from roost.archive.manifest import DiskProof, Manifest
+from roost.domain.errors import Fault, NodeFull
+from roost.domain.ids import SnapshotId
+from roost.domain.sandbox import Size
+from roost.domain.snapshot import Kind
+from roost.node.engine.containers import discard_snapshot
+from roost.node.engine.meter import is_full
+from roost.node.storage import subvolumes
+
+
+def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) -> None:
+    """The manifest is on disk afterwards; what an interrupted attempt left is thrown away first."""
+    writable = paths.home / "importing"
+    subvolumes.delete(writable)
+    discard_snapshot(paths)
+    paths.home.mkdir(parents=True, mode=0o700)
+    try:
+        subvolumes.create(writable)
+        _extract(archive, writable, volume=paths.home.parents[1])
+        subvolumes.snapshot(writable, paths.root, read_only=True)
+    except BaseException:
+        subvolumes.delete(writable)
+        discard_snapshot(paths)
+        raise
+    subvolumes.delete(writable)
+    paths.spec.write_text("{}")
+    manifests.sync_file(paths.spec)
+    disk = subvolumes.info(paths.root)
+    manifests.publish(
+        paths,
+        Manifest(
+            snapshot=SnapshotId(paths.home.name),
+            kind=Kind.DISK,
+            template=template,
+            created_at=now,
+            engine="",
+            engine_flags=(),
+            agent="",
+            cpu_features=(),
+            size=Size(),
+            disk=DiskProof(disk.uuid, disk.generation),
+            files={SPEC: manifests.prove(paths.spec)},
+        ),
+    )
+
+
+def _extract(archive: Path, into: Path, *, volume: Path) -> None:
+    command = [
+        "tar",
+        "--extract",
+        "--numeric-owner",
+        "--xattrs",
+        "--xattrs-include=*",
+        "--acls",
+        f"--file={archive}",
+        f"--directory={into}",
+    ]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        detail = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"tar ended with {done.returncode}"
+        if is_full(volume, into):
+            raise NodeFull("disk space", f"{archive.stat().st_size >> 20} MB", "less")
+        raise Fault(
+            "archive_unreadable",
+            f"The root filesystem {archive.name} could not be extracted: {detail}. Run `make setup` again.",
+        )
