@@ -13,7 +13,7 @@ from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Kind
-from tests.flows.world import ME, PATIENCE_S, TEAM, Roost
+from tests.flows.world import ME, PATIENCE_S, Roost
 
 pytestmark = pytest.mark.anyio
 
@@ -196,7 +196,7 @@ async def test_kill_overtakes_every_move(roost: Roost, move: str) -> None:
             await roost.flights.drain()
         gate = roost.ground.node.gate(move)
         ask = {"pause": roost.power.pause, "resume": roost.power.resume, "snapshot": roost.snapshots.take}[move]
-        moving = Asked(roost, lambda: ask(TEAM, "web"))
+        moving = Asked(roost, lambda: ask(ME, "web"))
         await gate.reached.wait()
     assert (await roost.sandboxes.kill(ME, "web")).state is State.DEAD
     assert isinstance((await moving.done()).error, SandboxDead)

@@ -57,7 +57,7 @@ async def test_a_sleeper_is_told_when_it_wakes_and_sleeps_on_until_then(roost: R
     sandbox = await roost.sandbox()
     await roost.power.pause(ME, sandbox.id)
     given = await roost.tokens.rotate(ME, sandbox.id)
-    assert sandbox.id not in ground.node.guests
+    assert ground.node.guests[sandbox.id].dozing
     await roost.power.resume(ME, sandbox.id)
     await roost.quiet()
     assert token_inside(ground, sandbox.id) == given.access

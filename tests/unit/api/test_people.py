@@ -138,7 +138,7 @@ async def test_the_node_tells_its_load_pools_slots_and_checks(http: httpx.AsyncC
     assert node["warm"] == {"base": 2}
     assert node["disk_used_bytes"] == node["disk_total_bytes"] - node["disk_free_bytes"]
     assert [check["name"] for check in node["checks"]] == ["disk", "memory", "load", "network", "processes"]
-    assert node["sandboxes"] == {"running": 1} and node["slots"].keys() == {"held", "spare", "most"}
+    assert node["sandboxes"] == {"running": 1, "dozing": 0} and node["slots"].keys() == {"held", "spare", "most"}
     (template,) = (await http.get("/v1/templates")).json()["templates"]
     assert (template["sandboxes"], template["packages"]) == (1, [])
 
