@@ -15,7 +15,7 @@ from pathlib import Path
 from roost.archive.keys import SnapshotPaths
 from roost.domain.sandbox import Size
 from roost.drivers.runtime.gvisor.runtime import FLAGS
-from roost.node.engine.bundle import Place, relocate
+from roost.node.engine.bundle import ContainerPlace, relocate
 from roost.node.storage import subvolumes
 
 SIZE = Size()
@@ -41,7 +41,7 @@ class Raw:
         _make_netns(name)
         spec = relocate(
             json.loads(self.image.spec.read_bytes()),
-            Place(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE, bundle / "volumes"),
+            ContainerPlace(bundle / "root", f"/run/netns/{name}", f"/roost-bench/{name}", SIZE, bundle / "volumes"),
         )
         (bundle / "config.json").write_text(json.dumps(spec))
         return name, bundle

@@ -24,7 +24,7 @@ from wheels import PYTHONS, build_own_wheel, collect_wheels
 from roost.domain.errors import Invalid, RoostError
 from roost.settings import Settings
 from roost.setup.artefacts import emptied
-from roost.setup.bundle import CONTENTS, Contents, Part
+from roost.setup.bundle import CONTENTS, BundlePart, Contents
 from roost.setup.commands import Commands
 from roost.setup.definitions import TemplateDefinition, find_definitions
 from roost.setup.engine import ensure_engine
@@ -63,7 +63,7 @@ class Builder:
         self._mirror = machine_mirror(settings.mirror)
         self._parts = CompressedParts(settings.cache / "bundle", folder / "parts", preset, say)
 
-    def engine(self) -> Part:
+    def engine(self) -> BundlePart:
         """The whole folder: whatever stands beside the binary belongs to it."""
         found = ensure_engine(None, self._settings.cache, self._commands, say)
         folder = found.path.parent
@@ -71,20 +71,20 @@ class Builder:
             raise Invalid(
                 "bundle_engine_foreign", f"{found.path} is not Roost's own engine. Run `roost setup --cache-only` first."
             )
-        return Part(self._parts.add("engine", folder, self._settings.cache), f"engines/{folder.name}/engine.json")
+        return BundlePart(self._parts.add("engine", folder, self._settings.cache), f"engines/{folder.name}/engine.json")
 
-    def interpreter(self) -> Part:
+    def interpreter(self) -> BundlePart:
         folder = ensure_interpreter(self._settings.cache, self._mirror, self._commands, say).path.parent
         file = self._parts.add("interpreter", folder, self._settings.cache)
-        return Part(file, f"interpreter/{folder.name}/interpreter.json")
+        return BundlePart(file, f"interpreter/{folder.name}/interpreter.json")
 
-    def rootfs(self, definition: TemplateDefinition) -> Part:
+    def rootfs(self, definition: TemplateDefinition) -> BundlePart:
         """Without this machine's CAs: the machine that it is carried to adds its own."""
         cache = self._settings.cache
         tar = ensure_rootfs(definition, (), cache, self._mirror, self._commands, say).path
         marker = tar.with_suffix(".json")
         file = self._parts.add(f"rootfs-{definition.name}", tar, cache, beside=marker)
-        return Part(file, str(marker.relative_to(cache)))
+        return BundlePart(file, str(marker.relative_to(cache)))
 
     def tools(self) -> str:
         root = ensure_tools(self._settings.cache, self._mirror, self._commands, say).path

@@ -16,7 +16,7 @@ import anyio.to_thread
 from roost.api.services import About, Services
 from roost.api.session import SECRET_BYTES, Sessions
 from roost.archive.keys import VolumePaths
-from roost.control.compose import Dependencies, Options, compose
+from roost.control.compose import ControlOptions, Dependencies, compose
 from roost.domain import ids
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
@@ -135,7 +135,7 @@ def _join(
     ledger = TrafficLedger(clock)
     control = compose(
         Dependencies(store=store, usage=store, cluster=cluster, ledger=ledger, clock=clock, random=random.SystemRandom()),
-        Options(
+        ControlOptions(
             warm=settings.warm_pool,
             warm_desktops=settings.warm_desktops,
             trash_s=settings.trash_hours * 3600,

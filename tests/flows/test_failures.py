@@ -16,7 +16,7 @@ from roost.domain.errors import (
 )
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from tests.flows.test_meetings import Asked
 from tests.flows.world import ME, Ground, Roost, serving
 
@@ -141,7 +141,7 @@ async def test_what_a_lost_sandbox_wrote_since_its_last_snapshot_is_kept(roost: 
         await roost.power.pause(ME, sandbox.id)
     [rewound] = await roost.ground.events(EventKind.REWOUND)
     kept = await roost.snapshots.get(ME, str(rewound.facts["disk"]))
-    assert kept.kind is Kind.DISK
+    assert kept.kind is SnapshotKind.DISK
     assert roost.ground.node.images[kept.id].disk == "new work"
     await roost.power.resume(ME, sandbox.id)
     assert roost.guest(sandbox).disk == "old work"

@@ -12,7 +12,7 @@ from roost.domain.errors import EngineFailed, MoveOvertaken, RoostError, Sandbox
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import Sandbox
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from tests.flows.world import ME, PATIENCE_S, Roost
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,7 @@ async def test_a_fork_does_not_share_a_snapshot_without_memory(roost: Roost) -> 
     await gate.reached.wait()
     forking = Asked(roost, lambda: roost.forks.fork(ME, sandbox.id, 1))
     gate.open()
-    assert (await taking.done()).answer.kind is Kind.DISK
+    assert (await taking.done()).answer.kind is SnapshotKind.DISK
     (child,) = (await forking.done()).answer
     assert roost.guest(child).memory == "half a thought", "it runs on from the moment, it does not boot"
     assert orders(roost, "snapshot", sandbox) == 2

@@ -5,7 +5,7 @@ import pytest
 from roost.domain.errors import Invalid, SnapshotInUse, SnapshotNameTaken, SnapshotNotFound
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from tests.flows.test_meetings import Asked
 from tests.flows.world import ME, STRANGER, Roost
 
@@ -41,7 +41,7 @@ async def test_a_snapshot_without_memory_boots_what_is_made_from_it(roost: Roost
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory, roost.guest(sandbox).disk = "thought", "notes"
     snapshot = await roost.snapshots.take(ME, sandbox.id, keep_memory=False)
-    assert snapshot.kind is Kind.DISK
+    assert snapshot.kind is SnapshotKind.DISK
     child = await roost.sandbox(template=snapshot.id)
     assert (roost.guest(child).memory, roost.guest(child).disk) == ("", "notes")
 

@@ -10,8 +10,8 @@ from roost.control.sandboxes.sandboxes import CreateSandbox
 from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound, TemplateNotReady, TemplateUnmade
 from roost.domain.events import EventKind
 from roost.domain.sandbox import Sandbox, Size
-from roost.domain.snapshot import Kind, Purpose
-from roost.domain.template import Command, Recipe
+from roost.domain.snapshot import Purpose, SnapshotKind
+from roost.domain.template import Recipe, TemplateCommand
 from tests.flows.test_meetings import Asked
 from tests.flows.world import BASE, ME, Ground, Roost, serving
 
@@ -24,9 +24,9 @@ WEB = Recipe(
     user="dev",
     workdir="/srv/it's",
     env={"A": "1"},
-    run=(Command("one"), Command("two", user="dev", timeout_s=5)),
-    start=Command("nginx -g 'daemon off;'", user="dev"),
-    ready=Command("curl -f localhost", user="dev"),
+    run=(TemplateCommand("one"), TemplateCommand("two", user="dev", timeout_s=5)),
+    start=TemplateCommand("nginx -g 'daemon off;'", user="dev"),
+    ready=TemplateCommand("curl -f localhost", user="dev"),
 )
 
 
@@ -49,7 +49,7 @@ async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) ->
         "taking the snapshot",
     ]
     [entry] = [entry for entry in await roost.ground.snapshots() if entry.id == template.snapshot]
-    assert (entry.purpose, entry.kind) == (Purpose.TEMPLATE, Kind.MEMORY)
+    assert (entry.purpose, entry.kind) == (Purpose.TEMPLATE, SnapshotKind.MEMORY)
     assert [each.name for each in await roost.templates.list(ME)] == ["base", "web"]
     assert await roost.templates.get(ME, "web") == await roost.templates.get(ME, template.id) == template
     assert (await roost.ground.events(EventKind.TEMPLATE_BUILT))[-1].facts["template"] == "web"
@@ -65,7 +65,7 @@ async def test_a_template_is_built_step_by_step_into_a_snapshot(roost: Roost) ->
 async def test_the_start_command_survives_any_quoting(roost: Roost, tmp_path: Path) -> None:
     work = tmp_path / "it's here"
     work.mkdir()
-    recipe = replace(WEB, workdir=str(work), start=Command("""printf '%s' "$PWD" > "where it's" """))
+    recipe = replace(WEB, workdir=str(work), start=TemplateCommand("""printf '%s' "$PWD" > "where it's" """))
     await roost.templates.build(recipe)
     command = roost.ground.node.commands.ran[-2][1].replace("/tmp/start.log", str(tmp_path / "log")).removesuffix("&")
     await anyio.run_process(["/bin/sh", "-c", command])

@@ -7,7 +7,7 @@ import pytest
 from roost.domain.errors import SandboxDead, SandboxNotFound
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
-from roost.domain.snapshot import Kind, Purpose
+from roost.domain.snapshot import Purpose, SnapshotKind
 from tests.flows.world import ME, STRANGER, Roost
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ async def test_a_snapshot_leaves_its_source_running_and_can_be_created_from(roos
     sandbox = await roost.sandbox()
     roost.guest(sandbox).memory = "warm"
     snapshot = await roost.snapshots.take(ME, sandbox.id, name="good")
-    assert (snapshot.purpose, snapshot.kind, snapshot.name) == (Purpose.KEPT, Kind.MEMORY, "good")
+    assert (snapshot.purpose, snapshot.kind, snapshot.name) == (Purpose.KEPT, SnapshotKind.MEMORY, "good")
     assert (await roost.sandboxes.get(ME, sandbox.id)).state is State.RUNNING
     for ref in ("good", snapshot.id):
         child = await roost.sandbox(template=ref)

@@ -28,7 +28,7 @@ from roost.domain.lifecycle import ASLEEP, LIVING, MOVING, State
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import DEFAULT_TEAM, ApiKey
-from roost.domain.template import Command, Recipe
+from roost.domain.template import Recipe, TemplateCommand
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
 from roost.testing.clock import ManualClock
@@ -44,9 +44,9 @@ BASE = Recipe(
     name="base",
     digest="d1",
     size=Size(),
-    run=(Command("apt-get install -y git"),),
-    start=Command("serve"),
-    ready=Command("curl -f :80"),
+    run=(TemplateCommand("apt-get install -y git"),),
+    start=TemplateCommand("serve"),
+    ready=TemplateCommand("curl -f :80"),
 )
 PATIENCE_S = 180.0
 """A test that waits for what never comes fails, rather than hang."""

@@ -17,8 +17,8 @@ import pytest
 
 from roost.domain.errors import EngineFailed
 from roost.domain.sandbox import Size
-from roost.drivers.runtime.gvisor import GVisor, Patience
-from roost.node.engine.bundle import Agent, Place, boot_spec
+from roost.drivers.runtime.gvisor import EngineDeadlines, GVisor
+from roost.node.engine.bundle import Agent, ContainerPlace, boot_spec
 from roost.node.engine.meter import CGROUPS, Meter
 from roost.setup.engine import Engine
 from roost.setup.interpreter import Interpreter
@@ -100,7 +100,9 @@ def bench(gvisor: GVisor, interpreter: Interpreter, state: Path, tmp_path: Path)
         nothing = tmp_path / f"{name}-mount"
         nothing.mkdir()
         agent = Agent("none", nothing, (*interpreter.command(""), "-c", COUNT), {"PYTHONHOME": "/usr"})
-        place = Place(root=interpreter.path, netns="", cgroup=f"/{state.name}-{name}", size=Size(disk_mb=0), volumes=nothing)
+        place = ContainerPlace(
+            root=interpreter.path, netns="", cgroup=f"/{state.name}-{name}", size=Size(disk_mb=0), volumes=nothing
+        )
         spec = boot_spec(agent, place)
         spec["root"]["readonly"] = True
         spec["mounts"] = [mount for mount in spec["mounts"] if not mount["destination"].startswith("/.roost")]
@@ -143,7 +145,9 @@ class TestGVisor(RuntimeConformance):
         await bench.runtime.start("one", bench.bundle("one"))
         kernel, _ = _processes_in(state / "one_sandbox:one.state")
         os.kill(kernel, signal.SIGSTOP)
-        impatient = GVisor(runsc=engine.path, version=engine.version, state=state, patience=Patience(call_s=0.5, stall_s=0.5))
+        impatient = GVisor(
+            runsc=engine.path, version=engine.version, state=state, patience=EngineDeadlines(call_s=0.5, stall_s=0.5)
+        )
         with anyio.fail_after(60):
             with pytest.raises(EngineFailed):
                 await impatient.freeze("one")

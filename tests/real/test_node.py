@@ -25,7 +25,7 @@ from roost.domain.errors import (
 )
 from roost.domain.ids import SnapshotId
 from roost.domain.node import KillOrder
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from roost.drivers.guest.envd import Envd
 from roost.node.service import NodeService
 from tests.real.ground import SIZE, TEMPLATE, Ground, capture_order, create_order, resume_order
@@ -64,7 +64,7 @@ async def test_pause_keeps_memory_and_disk_and_resume_goes_on(node: NodeService)
     boot = await run(placed.endpoint, "cat /proc/sys/kernel/random/boot_id")
     capture = capture_order(order)
     captured = await node.pause(capture)
-    assert captured.kind is Kind.MEMORY
+    assert captured.kind is SnapshotKind.MEMORY
     assert (await node.pause(capture)).snapshot == captured.snapshot  # a repeated order finds the manifest
     await node.kill(KillOrder(order.sandbox, 1, asleep=True))
     assert (await node.report()).present == ()
@@ -119,7 +119,7 @@ async def test_a_disk_pause_boots_cold_with_every_file(node: NodeService) -> Non
     boot = await run(placed.endpoint, "cat /proc/sys/kernel/random/boot_id")
     capture = capture_order(order, keep_memory=False)
     captured = await node.pause(capture)
-    assert captured.kind is Kind.DISK
+    assert captured.kind is SnapshotKind.DISK
     await node.kill(KillOrder(order.sandbox, 1, asleep=True))
     with pytest.raises(SnapshotHasNoMemory):
         await node.resume(resume_order(order, capture.snapshot, 2))

@@ -22,7 +22,7 @@ from roost.archive.keys import MANIFEST, SnapshotPaths
 from roost.domain.errors import SnapshotDamaged, SnapshotForeign, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 
 FORMAT = 2
 BLAKE3, SHA256 = "blake3", "sha256"
@@ -53,7 +53,7 @@ class DiskProof:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     snapshot: SnapshotId
-    kind: Kind
+    kind: SnapshotKind
     template: str
     created_at: float
     engine: str
@@ -85,7 +85,7 @@ def decode(snapshot: SnapshotId, data: bytes) -> Manifest:
             raise SnapshotForeign(snapshot, "manifest format", str(raw["format"]), str(FORMAT))
         return Manifest(
             snapshot=SnapshotId(raw["snapshot"]),
-            kind=Kind(raw["kind"]),
+            kind=SnapshotKind(raw["kind"]),
             template=raw["template"],
             created_at=raw["created_at"],
             engine=raw["engine"],
@@ -194,7 +194,7 @@ def verify_file(paths: SnapshotPaths, manifest: Manifest, name: str) -> None:
 
 def check_usable(manifest: Manifest, engine: str, flags: tuple[str, ...], cpu_features: frozenset[str]) -> None:
     """Whether this memory can run here. Raises SnapshotHasNoMemory, SnapshotForeign. Pure."""
-    if manifest.kind is Kind.DISK:
+    if manifest.kind is SnapshotKind.DISK:
         raise SnapshotHasNoMemory(manifest.snapshot)
     if manifest.engine != engine:
         raise SnapshotForeign(manifest.snapshot, "engine", manifest.engine, engine)

@@ -20,7 +20,7 @@ SERVER = "The server"
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class CliVerb:
     module: str
     function: str
     panel: str
@@ -28,50 +28,50 @@ class Verb:
     keeps_words: bool = False  # what follows the sandbox is a command of the user's, not options of ours
 
 
-VERBS: dict[str, Verb] = {
-    "create": Verb("sandboxes.create", "create", SANDBOXES),
-    "ls": Verb("sandboxes.ls", "ls", SANDBOXES),
-    "info": Verb("sandboxes.info", "info", SANDBOXES),
-    "update": Verb("sandboxes.update", "update", SANDBOXES),
-    "pause": Verb("sandboxes.pause", "pause", SANDBOXES),
-    "resume": Verb("sandboxes.resume", "resume", SANDBOXES),
-    "snapshot": Verb("sandboxes.snapshot", "snapshot", SANDBOXES),
-    "snapshots": Verb("sandboxes.snapshots", "snapshots", SANDBOXES),
-    "fork": Verb("sandboxes.fork", "fork", SANDBOXES),
-    "extend": Verb("sandboxes.extend", "extend", SANDBOXES),
-    "hold": Verb("sandboxes.hold", "hold", SANDBOXES),
-    "kill": Verb("sandboxes.kill", "kill", SANDBOXES),
-    "undelete": Verb("sandboxes.undelete", "undelete", SANDBOXES),
-    "rollback": Verb("sandboxes.rollback", "rollback", SANDBOXES),
-    "templates": Verb("sandboxes.templates", "templates", SANDBOXES),
-    "exec": Verb("inside.exec", "exec_", INSIDE, keeps_words=True),
-    "attach": Verb("inside.attach", "attach", INSIDE),
-    "shell": Verb("inside.shell", "shell", INSIDE),
-    "cp": Verb("inside.cp", "cp", INSIDE),
-    "desktop": Verb("inside.desktop", "desktop", INSIDE),
-    "ps": Verb("inside.ps", "ps", INSIDE),
-    "ports": Verb("inside.ports", "ports", INSIDE),
-    "history": Verb("inside.history", "history", INSIDE),
-    "token": Verb("inside.token", "token", INSIDE),
-    "logs": Verb("watching.logs", "logs", WATCHING),
-    "events": Verb("watching.events", "events", WATCHING),
-    "activity": Verb("watching.activity", "activity", WATCHING),
-    "link": Verb("watching.links", "link", WATCHING),
-    "links": Verb("watching.links", "links", WATCHING),
-    "unlink": Verb("watching.links", "unlink", WATCHING),
-    "top": Verb("watching.top", "top", WATCHING),
-    "ask": Verb("people.ask", "ask", PEOPLE),
-    "questions": Verb("people.questions", "questions", PEOPLE),
-    "answer": Verb("people.answer", "answer", PEOPLE),
-    "up": Verb("server.up", "up", SERVER),
-    "down": Verb("server.down", "down", SERVER),
-    "status": Verb("server.status", "status", SERVER),
-    "env": Verb("server.env", "env", SERVER),
-    "keys": Verb("server.keys", "keys", SERVER),
-    "setup": Verb("server.setup", "setup", SERVER),
-    "doctor": Verb("server.doctor", "doctor", SERVER),
-    "install-service": Verb("server.install_service", "install_service", SERVER),
-    "config": Verb("server.config", "show", SERVER, group="config"),
+VERBS: dict[str, CliVerb] = {
+    "create": CliVerb("sandboxes.create", "create", SANDBOXES),
+    "ls": CliVerb("sandboxes.ls", "ls", SANDBOXES),
+    "info": CliVerb("sandboxes.info", "info", SANDBOXES),
+    "update": CliVerb("sandboxes.update", "update", SANDBOXES),
+    "pause": CliVerb("sandboxes.pause", "pause", SANDBOXES),
+    "resume": CliVerb("sandboxes.resume", "resume", SANDBOXES),
+    "snapshot": CliVerb("sandboxes.snapshot", "snapshot", SANDBOXES),
+    "snapshots": CliVerb("sandboxes.snapshots", "snapshots", SANDBOXES),
+    "fork": CliVerb("sandboxes.fork", "fork", SANDBOXES),
+    "extend": CliVerb("sandboxes.extend", "extend", SANDBOXES),
+    "hold": CliVerb("sandboxes.hold", "hold", SANDBOXES),
+    "kill": CliVerb("sandboxes.kill", "kill", SANDBOXES),
+    "undelete": CliVerb("sandboxes.undelete", "undelete", SANDBOXES),
+    "rollback": CliVerb("sandboxes.rollback", "rollback", SANDBOXES),
+    "templates": CliVerb("sandboxes.templates", "templates", SANDBOXES),
+    "exec": CliVerb("inside.exec", "exec_", INSIDE, keeps_words=True),
+    "attach": CliVerb("inside.attach", "attach", INSIDE),
+    "shell": CliVerb("inside.shell", "shell", INSIDE),
+    "cp": CliVerb("inside.cp", "cp", INSIDE),
+    "desktop": CliVerb("inside.desktop", "desktop", INSIDE),
+    "ps": CliVerb("inside.ps", "ps", INSIDE),
+    "ports": CliVerb("inside.ports", "ports", INSIDE),
+    "history": CliVerb("inside.history", "history", INSIDE),
+    "token": CliVerb("inside.token", "token", INSIDE),
+    "logs": CliVerb("watching.logs", "logs", WATCHING),
+    "events": CliVerb("watching.events", "events", WATCHING),
+    "activity": CliVerb("watching.activity", "activity", WATCHING),
+    "link": CliVerb("watching.links", "link", WATCHING),
+    "links": CliVerb("watching.links", "links", WATCHING),
+    "unlink": CliVerb("watching.links", "unlink", WATCHING),
+    "top": CliVerb("watching.top", "top", WATCHING),
+    "ask": CliVerb("people.ask", "ask", PEOPLE),
+    "questions": CliVerb("people.questions", "questions", PEOPLE),
+    "answer": CliVerb("people.answer", "answer", PEOPLE),
+    "up": CliVerb("server.up", "up", SERVER),
+    "down": CliVerb("server.down", "down", SERVER),
+    "status": CliVerb("server.status", "status", SERVER),
+    "env": CliVerb("server.env", "env", SERVER),
+    "keys": CliVerb("server.keys", "keys", SERVER),
+    "setup": CliVerb("server.setup", "setup", SERVER),
+    "doctor": CliVerb("server.doctor", "doctor", SERVER),
+    "install-service": CliVerb("server.install_service", "install_service", SERVER),
+    "config": CliVerb("server.config", "show", SERVER, group="config"),
 }
 
 
@@ -152,7 +152,7 @@ def build(asked: str | None = None) -> Any:
     return app
 
 
-def _register(app: Any, name: str, verb: Verb) -> None:
+def _register(app: Any, name: str, verb: CliVerb) -> None:
     module = importlib.import_module(f"roost.cli.{verb.module}")
     function = getattr(module, verb.function)
     if verb.keeps_words:
@@ -167,7 +167,7 @@ def _register(app: Any, name: str, verb: Verb) -> None:
         app.command(name, rich_help_panel=verb.panel)(function)
 
 
-def _group(function: Any, verb: Verb) -> Any:
+def _group(function: Any, verb: CliVerb) -> Any:
     """A verb of two words: a group that is listed under its one function's first sentence."""
     import typer
 

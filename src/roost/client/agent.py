@@ -23,7 +23,7 @@ STREAM_INPUT = "/process.Process/StreamInput"
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class AgentAccess:
     """How to get in to one sandbox's agent. The token that opens it is added on the way (`entering`)."""
 
     sandbox: str
@@ -68,7 +68,7 @@ def terminal_size(columns: int, rows: int) -> dict[str, Any]:
     return {"size": {"cols": columns, "rows": rows}}
 
 
-def _rpc(door: Door, method: str, body: Mapping[str, Any], read: Any, user: str | None = None) -> Call[Any]:
+def _rpc(door: AgentAccess, method: str, body: Mapping[str, Any], read: Any, user: str | None = None) -> Call[Any]:
     return Call("POST", method, read, body=body, headers={**UNARY_HEADERS, **door.headers(user)})
 
 
@@ -76,7 +76,7 @@ def _nothing(_content: Any) -> None:
     return None
 
 
-def send_input(door: Door, selector: Mapping[str, Any], stream: Stream, data: bytes) -> Call[None]:
+def send_input(door: AgentAccess, selector: Mapping[str, Any], stream: Stream, data: bytes) -> Call[None]:
     """`stream` is STDOUT's counterpart: PTY for a process on a terminal, anything else for its stdin."""
     body = {"process": selector, "input": input_message(stream, data)}
     return _rpc(door, "/process.Process/SendInput", body, _nothing)
@@ -86,20 +86,20 @@ def input_message(stream: Stream, data: bytes) -> dict[str, str]:
     return {"pty" if stream is Stream.PTY else "stdin": base64.b64encode(data).decode()}
 
 
-def close_stdin(door: Door, selector: Mapping[str, Any]) -> Call[None]:
+def close_stdin(door: AgentAccess, selector: Mapping[str, Any]) -> Call[None]:
     return _rpc(door, "/process.Process/CloseStdin", {"process": selector}, _nothing)
 
 
-def send_signal(door: Door, selector: Mapping[str, Any], name: str) -> Call[None]:
+def send_signal(door: AgentAccess, selector: Mapping[str, Any], name: str) -> Call[None]:
     return _rpc(door, "/process.Process/SendSignal", {"process": selector, "signal": f"SIGNAL_{name}"}, _nothing)
 
 
-def resize(door: Door, selector: Mapping[str, Any], columns: int, rows: int) -> Call[None]:
+def resize(door: AgentAccess, selector: Mapping[str, Any], columns: int, rows: int) -> Call[None]:
     body = {"process": selector, "pty": terminal_size(columns, rows)}
     return _rpc(door, "/process.Process/Update", body, _nothing)
 
 
-def list_processes(door: Door) -> Call[list[ProcessInfo]]:
+def list_processes(door: AgentAccess) -> Call[list[ProcessInfo]]:
     def read(content: Any) -> list[ProcessInfo]:
         return [ProcessInfo.read(item) for item in content.get("processes", ())]
 
@@ -110,27 +110,27 @@ def _entry(content: Any) -> FileEntry:
     return FileEntry.read(content["entry"])
 
 
-def stat(door: Door, path: str, user: str | None) -> Call[FileEntry]:
+def stat(door: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
     return _rpc(door, "/filesystem.Filesystem/Stat", {"path": path}, _entry, user)
 
 
-def list_directory(door: Door, path: str, depth: int, user: str | None) -> Call[list[FileEntry]]:
+def list_directory(door: AgentAccess, path: str, depth: int, user: str | None) -> Call[list[FileEntry]]:
     def read(content: Any) -> list[FileEntry]:
         return [FileEntry.read(item) for item in content.get("entries", ())]
 
     return _rpc(door, "/filesystem.Filesystem/ListDir", {"path": path, "depth": depth}, read, user)
 
 
-def make_directory(door: Door, path: str, user: str | None) -> Call[FileEntry]:
+def make_directory(door: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
     return _rpc(door, "/filesystem.Filesystem/MakeDir", {"path": path}, _entry, user)
 
 
-def move(door: Door, source: str, destination: str, user: str | None) -> Call[FileEntry]:
+def move(door: AgentAccess, source: str, destination: str, user: str | None) -> Call[FileEntry]:
     body = {"source": source, "destination": destination}
     return _rpc(door, "/filesystem.Filesystem/Move", body, _entry, user)
 
 
-def remove(door: Door, path: str, user: str | None) -> Call[None]:
+def remove(door: AgentAccess, path: str, user: str | None) -> Call[None]:
     return _rpc(door, "/filesystem.Filesystem/Remove", {"path": path}, _nothing, user)
 
 

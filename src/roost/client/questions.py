@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.calls import Call
 from roost.client.records import Page
 from roost.client.wire import Streaming
@@ -109,7 +109,7 @@ def withdraw(id: str) -> Call[None]:
     return Call("DELETE", _path(id), lambda _: None, repeatable=True)
 
 
-def picture(door: Door) -> Streaming:
+def picture(door: AgentAccess) -> Streaming:
     """The sandbox's screen, small enough to go with a question."""
     return Streaming("GET", "/desktop/screenshot", door.headers(), params=PICTURE)
 

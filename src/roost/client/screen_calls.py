@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.calls import Call
 from roost.client.pictures import Point, Screen, Window
 from roost.client.wire import Streaming
@@ -15,11 +15,13 @@ _INPUT_S = 960.0
 _GRACE_S = 30.0
 
 
-def _get(door: Door, route: str, read: Any, timeout_s: float = 60.0, params: tuple[tuple[str, str], ...] = ()) -> Call[Any]:
+def _get(
+    door: AgentAccess, route: str, read: Any, timeout_s: float = 60.0, params: tuple[tuple[str, str], ...] = ()
+) -> Call[Any]:
     return Call("GET", route, read, params=params, headers=door.headers(), timeout_s=timeout_s, repeatable=True)
 
 
-def _post(door: Door, route: str, read: Any, **body: Any) -> Call[Any]:
+def _post(door: AgentAccess, route: str, read: Any, **body: Any) -> Call[Any]:
     given = {name: value for name, value in body.items() if value is not None}
     return Call("POST", route, read, body=given, headers=door.headers(), timeout_s=_INPUT_S)
 
@@ -43,82 +45,82 @@ def picture_params(**given: Any) -> dict[str, str]:
     return params
 
 
-def screenshot(door: Door, params: Mapping[str, str]) -> Streaming:
+def screenshot(door: AgentAccess, params: Mapping[str, str]) -> Streaming:
     return Streaming("GET", "/desktop/screenshot", door.headers(), params=params)
 
 
-def frames(door: Door, params: Mapping[str, str]) -> Streaming:
+def frames(door: AgentAccess, params: Mapping[str, str]) -> Streaming:
     return Streaming("GET", "/desktop/frames", door.headers(), params=params)
 
 
-def screen(door: Door) -> Call[Screen]:
+def screen(door: AgentAccess) -> Call[Screen]:
     return _get(door, "/desktop", Screen.read)
 
 
-def resize(door: Door, width: int, height: int) -> Call[Screen]:
+def resize(door: AgentAccess, width: int, height: int) -> Call[Screen]:
     return _post(door, "/desktop/size", Screen.read, width=width, height=height)
 
 
-def move(door: Door, x: float, y: float, scale: float | None) -> Call[Point]:
+def move(door: AgentAccess, x: float, y: float, scale: float | None) -> Call[Point]:
     return _post(door, "/desktop/move", _cursor, x=x, y=y, scale=scale)
 
 
-def click(door: Door, x: float | None, y: float | None, **how: Any) -> Call[Point]:
+def click(door: AgentAccess, x: float | None, y: float | None, **how: Any) -> Call[Point]:
     return _post(door, "/desktop/click", _cursor, x=x, y=y, **how)
 
 
-def drag(door: Door, path: Sequence[Sequence[float]], **how: Any) -> Call[Point]:
+def drag(door: AgentAccess, path: Sequence[Sequence[float]], **how: Any) -> Call[Point]:
     return _post(door, "/desktop/drag", _cursor, path=[list(point) for point in path], **how)
 
 
-def scroll(door: Door, dx: int, dy: int, **how: Any) -> Call[Point]:
+def scroll(door: AgentAccess, dx: int, dy: int, **how: Any) -> Call[Point]:
     return _post(door, "/desktop/scroll", _cursor, dx=dx, dy=dy, **how)
 
 
-def type_text(door: Door, text: str) -> Call[Point]:
+def type_text(door: AgentAccess, text: str) -> Call[Point]:
     return _post(door, "/desktop/type", _cursor, text=text)
 
 
-def key(door: Door, keys: str) -> Call[Point]:
+def key(door: AgentAccess, keys: str) -> Call[Point]:
     return _post(door, "/desktop/key", _cursor, keys=keys)
 
 
-def press(door: Door, button: str | None, key: str | None) -> Call[Point]:
+def press(door: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
     return _post(door, "/desktop/press", _cursor, button=button, key=key)
 
 
-def release(door: Door, button: str | None, key: str | None) -> Call[Point]:
+def release(door: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
     return _post(door, "/desktop/release", _cursor, button=button, key=key)
 
 
-def clipboard(door: Door) -> Call[str]:
+def clipboard(door: AgentAccess) -> Call[str]:
     return _get(door, "/desktop/clipboard", lambda content: content["text"])
 
 
-def set_clipboard(door: Door, text: str) -> Call[None]:
+def set_clipboard(door: AgentAccess, text: str) -> Call[None]:
     return Call("PUT", "/desktop/clipboard", lambda _: None, body={"text": text}, headers=door.headers(), repeatable=True)
 
 
-def windows(door: Door) -> Call[list[Window]]:
+def windows(door: AgentAccess) -> Call[list[Window]]:
     return _get(door, "/desktop/windows", lambda content: [Window.read(item) for item in content["windows"]])
 
 
-def focus(door: Door, window: str) -> Call[Window]:
+def focus(door: AgentAccess, window: str) -> Call[Window]:
     return _post(door, "/desktop/windows/focus", Window.read, id=window)
 
 
-def close(door: Door, window: str) -> Call[bool]:
+def close(door: AgentAccess, window: str) -> Call[bool]:
     return _post(door, "/desktop/windows/close", lambda content: bool(content["closed"]), id=window)
 
 
-def open_url(door: Door, url: str) -> Call[int]:
+def open_url(door: AgentAccess, url: str) -> Call[int]:
     return _post(door, "/desktop/open", lambda content: int(content["pid"]), url=url)
 
 
-def open_program(door: Door, program: str, arguments: Sequence[str]) -> Call[int]:
+def open_program(door: AgentAccess, program: str, arguments: Sequence[str]) -> Call[int]:
     return _post(door, "/desktop/open", lambda content: int(content["pid"]), program=program, args=list(arguments))
 
 
-def still(door: Door, for_s: float, timeout_s: float) -> Call[bool]:
+def still(door: AgentAccess, for_s: float, timeout_s: float) -> Call[bool]:
     params = (("for_ms", str(round(for_s * 1000))), ("timeout_ms", str(round(timeout_s * 1000))))
     return _get(door, "/desktop/still", lambda content: bool(content["still"]), timeout_s + _GRACE_S, params)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.calls import Call
 from roost.client.wire import Streaming
 
@@ -112,7 +112,7 @@ class LastLines:
         return LastLines(content["pid"], content["command"], tuple(content["lines"]))
 
 
-def _list(door: Door, path: str, key: str, read: Callable[[Json], T], limit: int | None = None) -> Call[list[T]]:
+def _list(door: AgentAccess, path: str, key: str, read: Callable[[Json], T], limit: int | None = None) -> Call[list[T]]:
     def read_all(content: Any) -> list[T]:
         return [read(item) for item in content[key]]
 
@@ -120,17 +120,17 @@ def _list(door: Door, path: str, key: str, read: Callable[[Json], T], limit: int
     return Call("GET", path, read_all, params=params, headers={**door.headers(), **QUIET}, repeatable=True)
 
 
-def processes(door: Door) -> Call[list[RunningProcess]]:
+def processes(door: AgentAccess) -> Call[list[RunningProcess]]:
     return _list(door, "/processes", "processes", RunningProcess.read)
 
 
-def ports(door: Door) -> Call[list[OpenPort]]:
+def ports(door: AgentAccess) -> Call[list[OpenPort]]:
     return _list(door, "/ports", "ports", OpenPort.read)
 
 
-def history(door: Door, limit: int) -> Call[list[PastCommand]]:
+def history(door: AgentAccess, limit: int) -> Call[list[PastCommand]]:
     return _list(door, "/history", "commands", PastCommand.read, limit)
 
 
-def tail(door: Door, lines: int) -> Streaming:
+def tail(door: AgentAccess, lines: int) -> Streaming:
     return Streaming("GET", "/tail", {**door.headers(), **QUIET}, params={"lines": str(lines)})

@@ -18,7 +18,7 @@ from roost.control.access.tokens import Tokens
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
 from roost.control.fleet.routes import Directory, RouteTable
-from roost.control.lifecycle.alarm import Alarm
+from roost.control.lifecycle.alarm import DeadlineTimer
 from roost.control.lifecycle.chores import (
     Collect,
     EndAtDeadline,
@@ -35,16 +35,16 @@ from roost.control.lifecycle.chores import (
 from roost.control.lifecycle.collector import DAY_S, EVENT_DAYS, Collector
 from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.keeper import Keeper
-from roost.control.lifecycle.moves import Limits, Moves
+from roost.control.lifecycle.moves import MoveLimits, Moves
 from roost.control.lifecycle.recovery import Recovery
 from roost.control.lifecycle.repairs import Repairs
 from roost.control.lifecycle.sandbox_tasks import SandboxTasks
-from roost.control.people.events import Feed
-from roost.control.people.hands import Drivers
+from roost.control.people.events import EventLog
+from roost.control.people.hands import Hands
 from roost.control.people.links import Links
 from roost.control.people.live import Live
 from roost.control.people.notices import GuestNotices
-from roost.control.people.overview import Fleet
+from roost.control.people.overview import Overview
 from roost.control.people.questions import Questions
 from roost.control.sandboxes.forks import Forks
 from roost.control.sandboxes.power import Power
@@ -71,7 +71,7 @@ class Dependencies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ControlOptions:
     """What an operator may set."""
 
     warm: int = 2  # clones of each template that a node keeps ready
@@ -95,10 +95,10 @@ class Control:
     templates: Templates
     keys: Keys
     links: Links
-    drivers: Drivers
+    drivers: Hands
     questions: Questions
-    feed: Feed
-    fleet: Fleet
+    feed: EventLog
+    fleet: Overview
     nodes: Nodes
     flights: Flights
     keeper: Keeper
@@ -108,15 +108,15 @@ class Control:
     pulses: Pulses
 
 
-def compose(on: Dependencies, options: Options | None = None) -> Control:
+def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     """By plain constructors; nothing runs yet."""
-    options = options or Options()
+    options = options or ControlOptions()
     store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
-    alarm, feed, nodes, builds = Alarm(clock=clock), Feed(store=store), Nodes(cluster=cluster), Builds(clock=clock)
+    alarm, feed, nodes, builds = DeadlineTimer(clock=clock), EventLog(store=store), Nodes(cluster=cluster), Builds(clock=clock)
     pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
     live, routes = Live(clock=clock, pulses=pulses), RouteTable()
     notices = GuestNotices(store=store, nodes=nodes, clock=clock)
-    moves = Moves(store=store, clock=clock, random=random, limits=Limits(trash_s=options.trash_s))
+    moves = Moves(store=store, clock=clock, random=random, limits=MoveLimits(trash_s=options.trash_s))
     trash = Trash(store=store, cluster=cluster, clock=clock)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, trash=trash)
     power = Power(store=store, flights=flights)
@@ -131,7 +131,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
         warm_desktops=options.warm_desktops,
     )
     links = Links(store=store, clock=clock, random=random, routes=routes)
-    drivers = Drivers(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
+    drivers = Hands(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
     tokens = Tokens(store=store, notices=notices, clock=clock, random=random)
     revocations = Revocations(store=store, links=links, tokens=tokens)
     keys = Keys(store=store, clock=clock, random=random, revocations=revocations)
@@ -194,7 +194,7 @@ def compose(on: Dependencies, options: Options | None = None) -> Control:
         drivers=drivers,
         questions=questions,
         feed=feed,
-        fleet=Fleet(store=store, pulses=pulses, live=live, clock=clock),
+        fleet=Overview(store=store, pulses=pulses, live=live, clock=clock),
         nodes=nodes,
         flights=flights,
         keeper=keeper,

@@ -40,7 +40,7 @@ LARGEST_LIST = 1000
 MOST_DNS_SERVERS = 10
 
 
-class Verdict(StrEnum):
+class EgressVerdict(StrEnum):
     OPEN = "open"
     CLOSED = "closed"
 
@@ -124,15 +124,15 @@ class Passage:
     headers: Mapping[str, str]  # what its requests are given; none: its bytes are passed on as they are
 
 
-def verdict(egress: Egress, address: IPv4Address) -> Verdict:
+def verdict(egress: Egress, address: IPv4Address) -> EgressVerdict:
     """Whether a connection from the sandbox to `address` is let through."""
     if is_never(address):
-        return Verdict.CLOSED
+        return EgressVerdict.CLOSED
     if _within(address, egress.allowed):
-        return Verdict.OPEN
+        return EgressVerdict.OPEN
     if _within(address, egress.denied):
-        return Verdict.CLOSED
-    return Verdict.OPEN if egress.internet else Verdict.CLOSED
+        return EgressVerdict.CLOSED
+    return EgressVerdict.OPEN if egress.internet else EgressVerdict.CLOSED
 
 
 def passage(egress: Egress, name: str | None, destination: IPv4Address, *, secure: bool) -> Passage | None:
@@ -147,12 +147,12 @@ def passage(egress: Egress, name: str | None, destination: IPv4Address, *, secur
         return Passage(name, True, headers)
     if headers:
         return Passage(name, False, headers)
-    return Passage(None, False, {}) if verdict(egress, destination) is Verdict.OPEN else None
+    return Passage(None, False, {}) if verdict(egress, destination) is EgressVerdict.OPEN else None
 
 
 def may_pass(egress: Egress, way: Passage, address: IPv4Address) -> bool:
     """Whether an address that the passage's name has may be connected to."""
-    return not is_never(address) and (way.any_address or verdict(egress, address) is Verdict.OPEN)
+    return not is_never(address) and (way.any_address or verdict(egress, address) is EgressVerdict.OPEN)
 
 
 def may_ask(egress: Egress, name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from roost.domain.egress import OPEN, Egress
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.sandbox import Driver, Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Captured:
     """The manifest is on disk."""
 
     snapshot: SnapshotId
-    kind: Kind
+    kind: SnapshotKind
     memory_bytes: int
     created_at: float
     frozen_s: float  # how long the guest stood still
@@ -151,7 +151,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class SlotCounts:
     """Network slots of a node: those that are somebody's, also a sleeper's, those ready in advance, and how many it can have."""
 
     held: int = 0
@@ -174,7 +174,7 @@ class NodeReport:
     cpus: int = 1
     memory_total_bytes: int = 0
     memory_reserve_bytes: int = 0  # of what is free: for a sandbox that outgrows its memory, until that is ended
-    slots: Slots = Slots()
+    slots: SlotCounts = SlotCounts()
     uptime_s: float = 0.0  # of the node's service, not of the machine
 
     @property

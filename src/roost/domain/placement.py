@@ -33,14 +33,14 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RoomNeeded:
     """What has to be free before a node is asked. A clone shares its template's blocks, so its limits are not its need."""
 
     memory_bytes: int = MEMORY_FLOOR_BYTES
     disk_bytes: int = DISK_FLOOR_BYTES
 
 
-def rank(rooms: Iterable[Room], need: Need) -> list[NodeId]:
+def rank(rooms: Iterable[Room], need: RoomNeeded) -> list[NodeId]:
     """The nodes that can take it, the emptiest first. Raises NodeFull, naming what the best of them lacks; Unavailable when
     there is no node at all."""
     known = sorted(rooms, key=lambda room: (-room.memory_free_bytes, -room.disk_free_bytes, room.node))

@@ -10,7 +10,7 @@ from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
 from roost.domain.sandbox import Size
 
 
-class Kind(StrEnum):
+class SnapshotKind(StrEnum):
     DISK = "disk"
     MEMORY = "disk+memory"
 
@@ -31,7 +31,7 @@ class Snapshot:
     id: SnapshotId
     team: TeamId
     node: NodeId
-    kind: Kind
+    kind: SnapshotKind
     purpose: Purpose
     template: str
     created_at: float

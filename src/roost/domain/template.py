@@ -10,7 +10,7 @@ from roost.domain.sandbox import Size
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class TemplateCommand:
     """A shell command inside the sandbox, who runs it, and for how long at most."""
 
     command: str
@@ -30,9 +30,9 @@ class Recipe:
     user: str = "user"
     workdir: str = "/home/user"
     env: Mapping[str, str] = field(default_factory=dict)
-    run: tuple[Command, ...] = ()  # one after the other
-    start: Command | None = None  # stays running in every sandbox
-    ready: Command | None = None  # repeated until it succeeds
+    run: tuple[TemplateCommand, ...] = ()  # one after the other
+    start: TemplateCommand | None = None  # stays running in every sandbox
+    ready: TemplateCommand | None = None  # repeated until it succeeds
     has_desktop: bool = False
     packages: tuple[str, ...] = ()  # what was installed, beside what those need
     root: str = ""  # the root filesystem it boots from, if it is not its own

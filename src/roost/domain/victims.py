@@ -29,7 +29,7 @@ class GuestProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class MemoryExcess:
     """How much memory has to be given back."""
 
     missing_bytes: int
@@ -43,7 +43,7 @@ Weight = Callable[[GuestProcess], int]
 def over_memory(
     processes: Collection[GuestProcess],
     *,
-    need: Need,
+    need: MemoryExcess,
     condemned: Collection[int] = (),
     again: bool = False,
 ) -> tuple[GuestProcess, ...]:

@@ -19,7 +19,7 @@ from roost.domain.sandbox import Ingress
 from roost.edge import pages
 from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 
 # The agent's routes that are its node's alone: whoever could reach them from outside could take the sandbox over.
@@ -30,12 +30,14 @@ TRAFFIC_TOKEN = b"e2b-traffic-access-token"
 UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported"
 
 
-class Step(Enum):
+class AccessStep(Enum):
     FORWARD = auto()
     WAKE = auto()  # then forward
 
 
-def admit(route: Route | None, head: RequestHead, target: Target, now: float, *, is_invited: bool = False) -> Step | Answer:
+def admit(
+    route: Route | None, head: RequestHead, target: Target, now: float, *, is_invited: bool = False
+) -> AccessStep | ErrorAnswer:
     """What happens to a request: pass it on, wake its sandbox first, or answer it here. `is_invited`: by a link to this port."""
     if route is None:
         return pages.sandbox_not_found(target.sandbox, head)
@@ -45,15 +47,15 @@ def admit(route: Route | None, head: RequestHead, target: Target, now: float, *,
         return pages.forbidden(target.sandbox, head)
     if route.address is not None:
         why = outdated(head, route.access_token, now) if target.port == AGENT_PORT else None
-        return Step.FORWARD if why is None else pages.unauthorized(why)
+        return AccessStep.FORWARD if why is None else pages.unauthorized(why)
     if not route.wakes:
         return pages.sandbox_not_found(target.sandbox, head)
     if target.port != AGENT_PORT:
-        return Step.WAKE
+        return AccessStep.WAKE
     if is_preflight(head):
         return pages.preflight()
     why = refusal(head, route.access_token, now)
-    return Step.WAKE if why is None else pages.unauthorized(why)
+    return AccessStep.WAKE if why is None else pages.unauthorized(why)
 
 
 def may_enter(head: RequestHead, ingress: Ingress) -> bool:

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, quote
 
 from roost.edge import pages
 from roost.edge.head import Field, RequestHead, ResponseHead
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 
 # `fetch` and XMLHttpRequest; programs send none.
@@ -83,7 +83,7 @@ _GUARDS = (
 )
 
 
-def refuse_browser(head: RequestHead, target: Target, own_host: str) -> Answer | None:
+def refuse_browser(head: RequestHead, target: Target, own_host: str) -> ErrorAnswer | None:
     """Why a browser may not have this here, or None. `own_host` is where it may: the sandbox's own name."""
     if head.get(b"service-worker") is None and head.get(b"sec-fetch-dest") in _SERVED_DESTINATIONS:
         return None

@@ -23,17 +23,19 @@ from roost.edge.dispatch import Dispatcher
 from roost.edge.door import UvicornParts
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
-from roost.edge.limits import Limits
-from roost.edge.resolve import Resolver
+from roost.edge.limits import EdgeLimits
+from roost.edge.resolve import HostResolver
 from roost.edge.switchboard import Switchboard
 
 
 class Edge:
     """Carries sandbox traffic while `run` runs. `hosts` are the names that requests may be for; sandboxes' end in its domain."""
 
-    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, hosts: Hosts, limits: Limits | None = None) -> None:
-        self._board = Switchboard(routes, ledger, clock, limits or Limits())
-        self._dispatcher = Dispatcher(hosts, Resolver(hosts.domain), self._board.signatures)
+    def __init__(
+        self, routes: Routes, ledger: TrafficLedger, clock: Clock, hosts: Hosts, limits: EdgeLimits | None = None
+    ) -> None:
+        self._board = Switchboard(routes, ledger, clock, limits or EdgeLimits())
+        self._dispatcher = Dispatcher(hosts, HostResolver(hosts.domain), self._board.signatures)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Carries traffic until cancelled, then cuts what is open. Started before the server takes connections."""

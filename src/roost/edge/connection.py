@@ -11,16 +11,16 @@ from typing import Any, cast
 
 from roost.domain.errors import Invalid
 from roost.edge import pages
-from roost.edge.access import Step
+from roost.edge.access import AccessStep
 from roost.edge.body import Body, NoBody, OpenBody
 from roost.edge.dispatch import Dispatcher
 from roost.edge.door import ApiDoor, UvicornParts
 from roost.edge.head import Peer, RequestHead, is_secure, parse_request
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
 from roost.edge.resolve import Target
-from roost.edge.screen import Screen
+from roost.edge.screen import ScreenSession
 from roost.edge.sockets import detect_dead_peer, reset_when_closed
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Turn
@@ -165,7 +165,7 @@ class ClientConnection(asyncio.Protocol):
             self._refuse(pages.method_not_allowed())
             return
         whom = self._dispatcher.dispatch(head)
-        if isinstance(whom, Answer):
+        if isinstance(whom, ErrorAnswer):
             self.answer(whom)
             return
         if whom is None:
@@ -181,16 +181,16 @@ class ClientConnection(asyncio.Protocol):
         """Begins the turn of a request for a sandbox; None when it was answered here."""
         route = self._board.routes.locate(target.sandbox)
         permitted = permit(route, head, target, self._board.clock.now(), is_secure=is_secure(head, self.peer))
-        if isinstance(permitted, Answer):
+        if isinstance(permitted, ErrorAnswer):
             self.answer(permitted)
             return None
         if isinstance(permitted, ScreenPermit):
-            screen = self._turn = Screen(self._board, self, permitted, target)
+            screen = self._turn = ScreenSession(self._board, self, permitted, target)
             screen.begin()
             return screen
         assert route is not None, "without a route nothing is permitted"
         exchange = self._turn = Exchange(self._board, self, permitted, target, route.ingress)
-        exchange.begin(route if permitted.step is Step.FORWARD else None)
+        exchange.begin(route if permitted.step is AccessStep.FORWARD else None)
         return exchange
 
     def _api_door(self) -> ApiDoor:
@@ -280,7 +280,7 @@ class ClientConnection(asyncio.Protocol):
         self._feed_pending()
         self._read_if_unblocked()
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: ErrorAnswer) -> None:
         head_only = self._head is not None and self._head.method == b"HEAD"
         self._skip_body()
         close = self.is_last or not self._body.done
@@ -332,7 +332,7 @@ class ClientConnection(asyncio.Protocol):
         self._collect(data)
         self._read_if_unblocked()
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, answer: ErrorAnswer) -> None:
         """Answers what is no request, or none that is served; the connection cannot be read any further."""
         self._closing = True
         if self._head is None:

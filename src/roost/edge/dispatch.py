@@ -8,8 +8,8 @@ from roost.edge import pages
 from roost.edge.api_host import refuse_browser, without_cookies
 from roost.edge.head import RequestHead
 from roost.edge.hosts import Hosts
-from roost.edge.pages import Answer
-from roost.edge.resolve import Resolver, Target
+from roost.edge.pages import ErrorAnswer
+from roost.edge.resolve import HostResolver, Target
 from roost.edge.signatures import Signatures
 
 
@@ -20,17 +20,17 @@ class ForSandbox:
 
 
 class Dispatcher:
-    def __init__(self, hosts: Hosts, resolver: Resolver, signatures: Signatures) -> None:
+    def __init__(self, hosts: Hosts, resolver: HostResolver, signatures: Signatures) -> None:
         self._hosts = hosts
         self._resolver = resolver
         self._signatures = signatures
 
-    def dispatch(self, head: RequestHead) -> ForSandbox | Answer | None:
+    def dispatch(self, head: RequestHead) -> ForSandbox | ErrorAnswer | None:
         """None: it is for the API. Raises Invalid."""
         if not self._hosts.has(head.host):
             return pages.unknown_host(head, self._hosts.domain)
         target = self._resolver.resolve(head) or self._signatures.resolve(head)
-        if target is None or isinstance(target, Answer):
+        if target is None or isinstance(target, ErrorAnswer):
             return target
         if target.by_name:
             return ForSandbox(target, head)

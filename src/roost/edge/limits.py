@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from roost.domain.ids import AGENT_PORT
 
-__all__ = ["AGENT_PORT", "SCREEN_PORT", "Limits"]
+__all__ = ["AGENT_PORT", "SCREEN_PORT", "EdgeLimits"]
 
 SCREEN_PORT = 5900  # where a desktop's RFB server listens, on the sandbox's loopback
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EdgeLimits:
     """The defaults are for earnest; tests shorten the waits."""
 
     signatures_kept: int = 4096  # of file URLs, with the sandbox each is for

@@ -9,8 +9,8 @@ import anyio
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId
-from roost.edge.limits import AGENT_PORT, Limits
-from roost.edge.upstream import BridgeHandshake, PortClosed, Unreachable, Upstream
+from roost.edge.limits import AGENT_PORT, EdgeLimits
+from roost.edge.upstream import BridgeHandshake, PortClosed, PortUnreachable, Upstream
 
 
 class Way(Enum):
@@ -30,7 +30,7 @@ class _Known:
 
 
 class Lines:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EdgeLimits) -> None:
         self._limits = limits
         self._known: dict[SandboxId, _Known] = {}
 
@@ -60,7 +60,7 @@ class Lines:
         idle.append(_Idle(upstream, idle, self._limits.idle_upstream_s))
 
     async def dial(self, route: Route, port: int) -> Upstream:
-        """A new connection to the port. Raises PortClosed, Unreachable."""
+        """A new connection to the port. Raises PortClosed, PortUnreachable."""
         known = self._learn(route)
         if port == AGENT_PORT:
             return await self._open(route, port, Way.DIRECT)
@@ -72,14 +72,14 @@ class Lines:
         except PortClosed as refused:
             try:
                 upstream, way = await self._open(route, port, second), second
-            except Unreachable:
+            except PortUnreachable:
                 raise refused from None
         known.ways[port] = way
         return upstream
 
     async def dial_screen(self, route: Route, port: int) -> Upstream:
         """A new connection to a server of screens, which listens on the sandbox's loopback and speaks first. Raises PortClosed,
-        Unreachable."""
+        PortUnreachable."""
         self._learn(route)
         return await self._open(route, port, Way.BRIDGE, speaks_first=True)
 
@@ -126,9 +126,9 @@ class Lines:
         except ConnectionRefusedError as error:
             raise PortClosed(route.sandbox, port) from error
         except TimeoutError as error:
-            raise Unreachable(route.sandbox, port, f"no answer within {self._limits.connect_timeout_s:g} s") from error
+            raise PortUnreachable(route.sandbox, port, f"no answer within {self._limits.connect_timeout_s:g} s") from error
         except OSError as error:
-            raise Unreachable(route.sandbox, port, error.strerror or str(error)) from error
+            raise PortUnreachable(route.sandbox, port, error.strerror or str(error)) from error
         return upstream
 
 

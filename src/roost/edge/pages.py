@@ -55,7 +55,7 @@ a {{ color: inherit }}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ErrorAnswer:
     """An answer of the edge's own."""
 
     status: int
@@ -76,7 +76,7 @@ class Answer:
         return b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head_only else self.body)
 
 
-def sandbox_not_found(sandbox: str, head: RequestHead) -> Answer:
+def sandbox_not_found(sandbox: str, head: RequestHead) -> ErrorAnswer:
     if wants_page(head):
         return _page(
             502,
@@ -87,7 +87,7 @@ def sandbox_not_found(sandbox: str, head: RequestHead) -> Answer:
     return _json(502, {"sandboxId": sandbox, "message": "The sandbox was not found", "code": 502})
 
 
-def port_closed(sandbox: str, port: int, head: RequestHead) -> Answer:
+def port_closed(sandbox: str, port: int, head: RequestHead) -> ErrorAnswer:
     if wants_page(head):
         return _page(
             502,
@@ -99,7 +99,7 @@ def port_closed(sandbox: str, port: int, head: RequestHead) -> Answer:
     return _json(502, {"message": message, "sandboxId": sandbox, "port": port, "code": 502})
 
 
-def no_answer(sandbox: str, port: int, head: RequestHead, detail: str) -> Answer:
+def no_answer(sandbox: str, port: int, head: RequestHead, detail: str) -> ErrorAnswer:
     """The port took the request and did not answer it, or not in a way that can be read, or cannot be reached at all."""
     if wants_page(head):
         return _page(
@@ -112,7 +112,7 @@ def no_answer(sandbox: str, port: int, head: RequestHead, detail: str) -> Answer
     return _json(502, {"message": message, "sandboxId": sandbox, "port": port, "code": 502})
 
 
-def agent_silent(sandbox: str) -> Answer:
+def agent_silent(sandbox: str) -> ErrorAnswer:
     message = (
         f"The agent of sandbox {sandbox} does not answer: a program inside has stopped it, or taken its place."
         " Resume the sandbox cold, or roll it back to a snapshot."
@@ -120,7 +120,7 @@ def agent_silent(sandbox: str) -> Answer:
     return _json(502, {"message": message, "sandboxId": sandbox, "code": 502, "error_code": "guest_unreachable"})
 
 
-def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> Answer:
+def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> ErrorAnswer:
     """The sandbox sleeps and could not be woken for this request."""
     if isinstance(error, NotFound | Gone):
         return sandbox_not_found(sandbox, head)
@@ -140,16 +140,16 @@ def wake_failed(sandbox: str, head: RequestHead, error: RoostError) -> Answer:
     return replace(answer, fields=(*answer.fields, (b"Retry-After", b"%d" % _RETRY_AFTER_S)))
 
 
-def fault(sandbox: str) -> Answer:
+def fault(sandbox: str) -> ErrorAnswer:
     message = "The server made a mistake while it passed this request on. Its log says what; the request may be tried again"
     return _json(500, {"message": message, "sandboxId": sandbox, "code": 500})
 
 
-def private_route(sandbox: str) -> Answer:
+def private_route(sandbox: str) -> ErrorAnswer:
     return _json(404, {"message": "There is no such route", "sandboxId": sandbox, "code": 404})
 
 
-def forbidden(sandbox: str, head: RequestHead) -> Answer:
+def forbidden(sandbox: str, head: RequestHead) -> ErrorAnswer:
     """The sandbox's ports are not public, and the request does not bring what opens them."""
     if wants_page(head):
         return _page(
@@ -162,7 +162,7 @@ def forbidden(sandbox: str, head: RequestHead) -> Answer:
     return _json(403, {"message": message, "sandboxId": sandbox, "code": 403})
 
 
-def not_a_page_here(sandbox: str, head: RequestHead, own_url: str) -> Answer:
+def not_a_page_here(sandbox: str, head: RequestHead, own_url: str) -> ErrorAnswer:
     """A browser asks for bytes of a sandbox as a page, a script or the like, on a host that is not the sandbox's."""
     if wants_page(head):
         return _page(
@@ -179,23 +179,23 @@ def not_a_page_here(sandbox: str, head: RequestHead, own_url: str) -> Answer:
     return _error(403, "own_host_only", message, sandbox=sandbox, url=own_url)
 
 
-def unauthorized(message: str) -> Answer:
+def unauthorized(message: str) -> ErrorAnswer:
     return _json(401, {"code": 401, "message": message})
 
 
-def person_drives(sandbox: str, driver: Driver) -> Answer:
+def person_drives(sandbox: str, driver: Driver) -> ErrorAnswer:
     """The agent's hands are refused, not queued: what it meant to click may be gone when the person hands back."""
     since = datetime.fromtimestamp(driver.since, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     message = f"{driver.who} drives sandbox {sandbox} since {since}. Wait until they hand back, and look at the screen again."
     return _error(409, "person_drives", message, sandbox=sandbox, who=driver.who, since=since)
 
 
-def asleep(sandbox: str) -> Answer:
+def asleep(sandbox: str) -> ErrorAnswer:
     message = f"Sandbox {sandbox} sleeps, and this request asks not to wake it. Ask without `quiet`, or resume it."
     return _error(409, "asleep", message, sandbox=sandbox)
 
 
-def link_ended(head: RequestHead) -> Answer:
+def link_ended(head: RequestHead) -> ErrorAnswer:
     if wants_page(head):
         return _page(
             401,
@@ -206,13 +206,13 @@ def link_ended(head: RequestHead) -> Answer:
     return _error(401, "link_ended", "This link opens nothing: it was revoked, has expired, or never was. Ask for a new one.")
 
 
-def exchanged(location: bytes, cookie: bytes) -> Answer:
+def exchanged(location: bytes, cookie: bytes) -> ErrorAnswer:
     """The link was good: come again without it. See Other, so that no browser keeps the address with the token in its history."""
     fields = ((b"Location", location), (b"Set-Cookie", cookie), (b"Referrer-Policy", b"no-referrer"))
-    return Answer(303, fields=fields)
+    return ErrorAnswer(303, fields=fields)
 
 
-def foreign_page(sandbox: str, port: int) -> Answer:
+def foreign_page(sandbox: str, port: int) -> ErrorAnswer:
     message = (
         f"Port {port} of sandbox {sandbox} is open to this browser by a link, but a page from elsewhere sent this request."
         " Open the port itself, or send the sandbox's traffic access token."
@@ -220,7 +220,7 @@ def foreign_page(sandbox: str, port: int) -> Answer:
     return _error(403, "foreign_page", message, sandbox=sandbox, port=port)
 
 
-def link_needs_https(head: RequestHead, port: int) -> Answer:
+def link_needs_https(head: RequestHead, port: int) -> ErrorAnswer:
     """The browser does not say which page makes it ask, so that a cookie would open the port to every page of the domain."""
     if wants_page(head):
         return _page(
@@ -236,18 +236,18 @@ def link_needs_https(head: RequestHead, port: int) -> Answer:
     return _error(403, "link_needs_https", message, port=port)
 
 
-def upgrade_required() -> Answer:
+def upgrade_required() -> ErrorAnswer:
     message = "A screen is opened as a WebSocket: GET /desktop/rfb?link=<token> with `Upgrade: websocket`."
     answer = _error(426, "upgrade_required", message)
     return replace(answer, fields=((b"Upgrade", b"websocket"),))
 
 
-def too_many_unknown(retry_after_s: int) -> Answer:
+def too_many_unknown(retry_after_s: int) -> ErrorAnswer:
     message = "Too many file URLs with unknown signatures are being tried. Try again in a moment, or send E2b-Sandbox-Id."
     return _json(429, {"code": 429, "message": message}, (b"Retry-After", b"%d" % retry_after_s))
 
 
-def unknown_host(head: RequestHead, domain: str) -> Answer:
+def unknown_host(head: RequestHead, domain: str) -> ErrorAnswer:
     """The request is for a name that is not ours."""
     name = (head.host or b"").decode("latin-1")[:200]
     if wants_page(head):
@@ -264,30 +264,30 @@ def unknown_host(head: RequestHead, domain: str) -> Answer:
     return _error(421, "unknown_host", message, host=name)
 
 
-def malformed(message: str) -> Answer:
+def malformed(message: str) -> ErrorAnswer:
     return _json(400, {"code": 400, "message": message})
 
 
-def method_not_allowed() -> Answer:
+def method_not_allowed() -> ErrorAnswer:
     message = "CONNECT is not served here. Reach a sandbox's port by its host name or by the E2b-Sandbox headers."
     return _json(405, {"code": 405, "message": message}, (b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
 
 
-def head_too_large(limit_bytes: int) -> Answer:
+def head_too_large(limit_bytes: int) -> ErrorAnswer:
     return _json(431, {"code": 431, "message": f"The request's head is longer than {limit_bytes} bytes. Send shorter headers."})
 
 
-def head_too_slow(limit_s: float) -> Answer:
+def head_too_slow(limit_s: float) -> ErrorAnswer:
     return _json(408, {"code": 408, "message": f"The request's head did not arrive within {limit_s:g} s."})
 
 
-def preflight() -> Answer:
+def preflight() -> ErrorAnswer:
     allowed = (
         (b"Access-Control-Allow-Methods", b"*"),
         (b"Access-Control-Allow-Headers", b"*"),
         (b"Access-Control-Max-Age", b"600"),
     )
-    return Answer(204, fields=allowed)
+    return ErrorAnswer(204, fields=allowed)
 
 
 def wants_page(head: RequestHead) -> bool:
@@ -319,17 +319,17 @@ def _status_of(error: RoostError) -> int:
             return 500
 
 
-def _error(status: int, code: str, message: str, **facts: object) -> Answer:
+def _error(status: int, code: str, message: str, **facts: object) -> ErrorAnswer:
     """In the shape of Roost's own API."""
     return _json(status, {"error": {**facts, "code": code, "message": message}})
 
 
-def _json(status: int, body: dict[str, object], *fields: tuple[bytes, bytes]) -> Answer:
-    return Answer(status, json.dumps(body).encode() + b"\n", _JSON, fields)
+def _json(status: int, body: dict[str, object], *fields: tuple[bytes, bytes]) -> ErrorAnswer:
+    return ErrorAnswer(status, json.dumps(body).encode() + b"\n", _JSON, fields)
 
 
-def _page(status: int, title: str, what: str, next_: str, *, refresh_s: int | None = None) -> Answer:
+def _page(status: int, title: str, what: str, next_: str, *, refresh_s: int | None = None) -> ErrorAnswer:
     """`what` is HTML; whatever in it came from outside was escaped by the caller."""
     refresh = f'<meta http-equiv="refresh" content="{refresh_s}">\n' if refresh_s is not None else ""
     body = _PAGE.format(title=html.escape(title), what=what, next=html.escape(next_), refresh=refresh)
-    return Answer(status, body.encode(), _HTML, (_POLICY,))
+    return ErrorAnswer(status, body.encode(), _HTML, (_POLICY,))

@@ -27,7 +27,7 @@ _DEADLINE = b"connect-timeout-ms"
 _MILLISECONDS = re.compile(rb"[0-9]{1,10}")
 
 
-class Patience:
+class AgentPatience:
     """Of one exchange. Runs between `start` and `stop`; calls `give_up` when the agent is not to be waited for any longer. Other
     ports than the agent's may be silent for as long as they like."""
 

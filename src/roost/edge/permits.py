@@ -13,11 +13,11 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.edge import pages
-from roost.edge.access import UNAUTHORIZED, Step, admit, is_preflight, leads_to, may_enter, refusal, shows_token
+from roost.edge.access import UNAUTHORIZED, AccessStep, admit, is_preflight, leads_to, may_enter, refusal, shows_token
 from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
 from roost.edge.links import LinkState, link_state, value_in, without
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.port_links import knock, open_by_cookie, open_by_query
 from roost.edge.resolve import Target
 
@@ -33,14 +33,14 @@ class Permit:
     """A request that may go on."""
 
     head: RequestHead  # as the sandbox is to get it
-    step: Step
+    step: AccessStep
     link: Link | None = None  # by which it came
     is_quiet: bool = False  # wakes nobody, and counts as no activity
     is_input: bool = False  # of the agent's hands: refused while a person drives
     access_token: str | None = field(default=None, repr=False)  # the one that it came by
     traffic_token: str | None = field(default=None, repr=False)
 
-    def objection(self, route: Route, now: float, *, begun: bool = False) -> Answer | None:
+    def objection(self, route: Route, now: float, *, begun: bool = False) -> ErrorAnswer | None:
         """Why it may not go on by this route, or None. One whose answer has begun may wait while the sandbox sleeps."""
         link = self.link
         if link is not None and link_state(route, link.digest, now, link.port) is not LinkState.GOOD:
@@ -68,7 +68,7 @@ class ScreenPermit:
 
 def permit(
     route: Route | None, head: RequestHead, target: Target, now: float, *, is_secure: bool = False
-) -> Permit | ScreenPermit | Answer:
+) -> Permit | ScreenPermit | ErrorAnswer:
     """What happens to a request for a sandbox. `is_secure`: the client speaks TLS."""
     if route is None:
         return pages.sandbox_not_found(target.sandbox, head)
@@ -89,26 +89,26 @@ def permit(
     is_input = head.method not in _HARMLESS and leads_to(head.target, _DESKTOP)
     token = route.access_token if link is None and shows_token(head) else None
     head = without(head, b"link", b"quiet") if link is not None or is_quiet else head
-    wanted = Permit(head, Step.FORWARD, link, is_quiet, is_input, access_token=token)
+    wanted = Permit(head, AccessStep.FORWARD, link, is_quiet, is_input, access_token=token)
     return _plain(route, wanted, target, now)
 
 
-def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_secure: bool) -> Permit | Answer:
+def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_secure: bool) -> Permit | ErrorAnswer:
     at_door = knock(head, target)
-    link: Link | Answer | None = None
+    link: Link | ErrorAnswer | None = None
     if at_door.given is not None:
         link = open_by_query(route, at_door, target, now, is_secure=is_secure)
     elif not may_enter(head, route.ingress):
         link = open_by_cookie(route, at_door, target, now)
-    if isinstance(link, Answer):
+    if isinstance(link, ErrorAnswer):
         return link
     step = admit(route, at_door.head, target, now, is_invited=link is not None)
-    if isinstance(step, Answer):
+    if isinstance(step, ErrorAnswer):
         return step
     return Permit(at_door.head, step, link, traffic_token=route.ingress.token if link is None else None)
 
 
-def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit | Answer:
+def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit | ErrorAnswer:
     if wanted.is_input or (wanted.is_quiet and not is_preflight(wanted.head)):
         # Strangers are not told who drives, or whether it sleeps.
         objection = wanted.objection(route, now)
@@ -116,10 +116,10 @@ def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit |
             why = refusal(wanted.head, route.access_token, now)
             return objection if why is None else pages.unauthorized(why)
     step = admit(route, wanted.head, target, now)
-    return step if isinstance(step, Answer) else replace(wanted, step=step)
+    return step if isinstance(step, ErrorAnswer) else replace(wanted, step=step)
 
 
-def _screen(route: Route, head: RequestHead, now: float) -> ScreenPermit | Answer:
+def _screen(route: Route, head: RequestHead, now: float) -> ScreenPermit | ErrorAnswer:
     if head.method != b"GET" or (head.upgrade or b"").lower() != b"websocket":
         return pages.upgrade_required()
     given = value_in(head, b"link")

@@ -20,7 +20,7 @@ from roost.domain.link import Link, link_digest
 from roost.edge import pages
 from roost.edge.head import Field, RequestHead
 from roost.edge.links import LinkState, link_state, value_in, without
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 
 PARAMETER = b"roost_link"
@@ -49,7 +49,7 @@ def knock(head: RequestHead, target: Target) -> Knock:
     return Knock(without(head, PARAMETER), given.decode("latin-1"), kept)
 
 
-def open_by_query(route: Route, knock: Knock, target: Target, now: float, *, is_secure: bool) -> Link | Answer:
+def open_by_query(route: Route, knock: Knock, target: Target, now: float, *, is_secure: bool) -> Link | ErrorAnswer:
     """The link that a request brings in its query lets it in, or is exchanged for the cookie first. Other methods than GET cannot
     be asked to come again without loss, and a WebSocket not at all: they pass at once, as programs do, which keep no cookies."""
     token = knock.given or ""
@@ -63,7 +63,7 @@ def open_by_query(route: Route, knock: Knock, target: Target, now: float, *, is_
     return pages.exchanged(_same_host(knock.head.target), _cookie(link, token, now, is_secure=is_secure))
 
 
-def open_by_cookie(route: Route, knock: Knock, target: Target, now: float) -> Link | Answer | None:
+def open_by_cookie(route: Route, knock: Knock, target: Target, now: float) -> Link | ErrorAnswer | None:
     """The link that let this browser in before, or why it does no longer; None when there never was one."""
     if not knock.kept:
         return None

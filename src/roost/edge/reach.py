@@ -13,10 +13,10 @@ from roost.domain.errors import Conflict, Fault, RoostError, SandboxNotFound
 from roost.domain.ids import SandboxId
 from roost.edge import pages
 from roost.edge.head import RequestHead
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
-from roost.edge.upstream import PortClosed, Unreachable, Upstream
+from roost.edge.upstream import PortClosed, PortUnreachable, Upstream
 
 log = logging.getLogger(__name__)
 
@@ -110,14 +110,14 @@ def reason_of(head: RequestHead, target: Target) -> str:
     return f"{method} {path} on port {target.port}"
 
 
-def answer_to(error: RoostError, head: RequestHead, target: Target) -> Answer:
+def answer_to(error: RoostError, head: RequestHead, target: Target) -> ErrorAnswer:
     """What a request is told whose sandbox was not reached."""
     match error:
         case PortClosed():
             return pages.port_closed(target.sandbox, target.port, head)
         case Asleep():
             return pages.asleep(target.sandbox)
-        case Unreachable():
+        case PortUnreachable():
             return pages.no_answer(target.sandbox, target.port, head, f"port {target.port} cannot be reached")
         case Fault(code="edge_broke"):
             return pages.fault(target.sandbox)

@@ -15,8 +15,8 @@ from roost.edge.api_host import restrict
 from roost.edge.body import Body, ChunkedBody, OpenBody
 from roost.edge.head import ResponseHead, render_request, render_response
 from roost.edge.limits import AGENT_PORT
-from roost.edge.pages import Answer
-from roost.edge.patience import Patience
+from roost.edge.pages import ErrorAnswer
+from roost.edge.patience import AgentPatience
 from roost.edge.permits import Permit
 from roost.edge.reach import Reach, answer_to, reason_of
 from roost.edge.resolve import Target
@@ -70,7 +70,7 @@ class Exchange:
         mask = None if is_agent else ingress.mask_host
         self._mask_host = mask.replace("${PORT}", str(target.port)).encode() if mask else None
         self._upgrade = head.upgrade if not is_agent or (head.upgrade or b"").lower() == b"websocket" else None
-        self._patience = Patience(board, head, target, self._give_up)
+        self._patience = AgentPatience(board, head, target, self._give_up)
         self._reach: Reach | None = None  # while there is no upstream
         self._upstream: Upstream | None = None
         self._reused = False  # the upstream served another request before
@@ -361,7 +361,7 @@ class Exchange:
         if upstream is not None:
             upstream.abort()
 
-    def refuse(self, answer: Answer) -> None:
+    def refuse(self, answer: ErrorAnswer) -> None:
         """Answers in the sandbox's place; nothing of the sandbox's own answer was passed on."""
         upstream, self._reach = self._upstream, None
         self._end()

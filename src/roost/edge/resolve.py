@@ -20,7 +20,7 @@ class Target:
     by_name: bool = True  # by the sandbox's own host name, not by headers or a signature on another
 
 
-class Resolver:
+class HostResolver:
     """Knows the domain under which sandboxes have names: `<port>-<sandbox>.<domain>`."""
 
     def __init__(self, domain: str) -> None:

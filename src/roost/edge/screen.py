@@ -22,7 +22,7 @@ from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Client
 from roost.edge.upstream import PortClosed, Upstream
-from roost.edge.websocket import Refused, WebSocket
+from roost.edge.websocket import HandshakeRefused, WebSocket
 
 _WHY = "somebody opened its screen"
 _FRAMING_BYTES = 64 * 1024  # that a message of RFB may be cut into WebSocket messages
@@ -47,7 +47,7 @@ _LINK_REASONS = {
 }
 
 
-class Screen:
+class ScreenSession:
     __slots__ = (
         "_account",
         "_asleep",
@@ -97,7 +97,7 @@ class Screen:
         """The WebSocket is opened at once, also while the sandbox wakes: what goes wrong later can be told on it."""
         try:
             websocket = WebSocket(self._permit.head, rfb.LONGEST_MESSAGE_BYTES + _FRAMING_BYTES)
-        except Refused as error:
+        except HandshakeRefused as error:
             self._client.answer(pages.malformed(error.message))
             return
         self._websocket = websocket

@@ -25,8 +25,8 @@ from roost.domain.ids import SandboxId
 from roost.edge import pages
 from roost.edge.access import is_preflight
 from roost.edge.head import RequestHead
-from roost.edge.limits import AGENT_PORT, Limits
-from roost.edge.pages import Answer
+from roost.edge.limits import AGENT_PORT, EdgeLimits
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 
 _SIGNATURE = re.compile(r"v1_[A-Za-z0-9+/]{43}")
@@ -48,7 +48,7 @@ class _Claim:
 
 
 class Signatures:
-    def __init__(self, routes: Routes, clock: Clock, limits: Limits) -> None:
+    def __init__(self, routes: Routes, clock: Clock, limits: EdgeLimits) -> None:
         self._routes = routes
         self._clock = clock
         self._limits = limits
@@ -56,7 +56,7 @@ class Signatures:
         self._budget = float(limits.signature_hashes_per_s)
         self._filled_at = clock.now()
 
-    def resolve(self, head: RequestHead) -> Target | Answer | None:
+    def resolve(self, head: RequestHead) -> Target | ErrorAnswer | None:
         """Whose agent a request on no sandbox's host is for, by its signature; None when it has none and is the API's."""
         path, _, query = head.target.partition(b"?")
         if path != b"/files" or b"signature=" not in query:

@@ -13,7 +13,7 @@ from roost.contracts.routes import Route, Routes
 from roost.domain.errors import RoostError
 from roost.domain.ids import SandboxId
 from roost.edge.ledger import TrafficLedger
-from roost.edge.limits import Limits
+from roost.edge.limits import EdgeLimits
 from roost.edge.lines import Lines
 from roost.edge.signatures import Signatures
 from roost.edge.wake import Waker
@@ -47,7 +47,7 @@ class OpenExchange(Protocol):
 
 
 class Switchboard:
-    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, limits: Limits) -> None:
+    def __init__(self, routes: Routes, ledger: TrafficLedger, clock: Clock, limits: EdgeLimits) -> None:
         self.routes = routes
         self.ledger = ledger
         self.clock = clock

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from roost.domain.errors import Invalid
 from roost.edge.head import Peer
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 
 
 class Turn(Protocol):
@@ -88,7 +88,7 @@ class Client(Protocol):
         """From here on every byte belongs to this turn."""
         ...
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: ErrorAnswer) -> None:
         """Answers the request here; the turn is over."""
         ...
 

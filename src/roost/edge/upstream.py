@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from roost.domain.errors import Unavailable
 from roost.domain.ids import SandboxId
 from roost.edge.head import RESPONSE_HEAD_END, parse_response
-from roost.edge.limits import Limits
+from roost.edge.limits import EdgeLimits
 
 
 class PortClosed(Unavailable):
@@ -21,7 +21,7 @@ class PortClosed(Unavailable):
         super().__init__("port_closed", f"Nothing listens on port {port} of sandbox {sandbox}.", sandbox=sandbox, port=port)
 
 
-class Unreachable(Unavailable):
+class PortUnreachable(Unavailable):
     def __init__(self, sandbox: str, port: int, detail: str) -> None:
         super().__init__(
             "port_unreachable", f"Port {port} of sandbox {sandbox} cannot be reached: {detail}.", sandbox=sandbox, port=port
@@ -59,7 +59,7 @@ class Receiver(Protocol):
 class Upstream(asyncio.Protocol):
     __slots__ = ("_limits", "_reading", "_transport", "address", "early", "incarnation", "port", "receiver", "sandbox")
 
-    def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: Limits) -> None:
+    def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: EdgeLimits) -> None:
         self.sandbox = sandbox
         self.incarnation = incarnation
         self.port = port
@@ -181,7 +181,7 @@ class BridgeHandshake:
 
     async def join(self) -> None:
         """The upstream is a raw connection to the port. One that speaks first is not read any further until its receiver resumes
-        it; what it said already is in `early`. Raises PortClosed, Unreachable."""
+        it; what it said already is in `early`. Raises PortClosed, PortUnreachable."""
         upstream = self._upstream
         upstream.write(
             b"GET /roost/bridge?port=%d HTTP/1.1\r\nHost: %b\r\nConnection: Upgrade\r\nUpgrade: roost-bridge\r\n\r\n"
@@ -196,7 +196,7 @@ class BridgeHandshake:
             upstream.abort()
             if status == 502:
                 raise PortClosed(upstream.sandbox, upstream.port)
-            raise Unreachable(upstream.sandbox, upstream.port, f"the agent's bridge answered {status}")
+            raise PortUnreachable(upstream.sandbox, upstream.port, f"the agent's bridge answered {status}")
         upstream.receiver = None
 
     def upstream_data(self, data: bytes) -> None:
@@ -215,7 +215,7 @@ class BridgeHandshake:
         elif status == 101 and end.end() < len(self._buffer):
             # An HTTP service speaks when it is spoken to: these bytes would be taken for the answer to a request not yet sent.
             self._answer.set_exception(
-                Unreachable(self._upstream.sandbox, self._upstream.port, "the program behind it speaks before it is asked")
+                PortUnreachable(self._upstream.sandbox, self._upstream.port, "the program behind it speaks before it is asked")
             )
             return
         self._answer.set_result(status)
@@ -226,7 +226,7 @@ class BridgeHandshake:
     def upstream_lost(self, error: Exception | None) -> None:
         if not self._answer.done():
             self._answer.set_exception(
-                Unreachable(self._upstream.sandbox, self._upstream.port, "the agent's bridge closed the connection")
+                PortUnreachable(self._upstream.sandbox, self._upstream.port, "the agent's bridge closed the connection")
             )
 
     def upstream_full(self) -> None:

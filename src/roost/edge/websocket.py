@@ -21,7 +21,7 @@ _UNHEARD = logging.getLogger(f"{__name__}.frames")
 _UNHEARD.setLevel(logging.ERROR)
 
 
-class Refused(Invalid):
+class HandshakeRefused(Invalid):
     def __init__(self, detail: str) -> None:
         super().__init__("websocket_refused", f"No WebSocket can be opened by this request: {detail}")
 
@@ -32,15 +32,15 @@ class WebSocket:
     __slots__ = ("_protocol",)
 
     def __init__(self, head: RequestHead, longest_bytes: int) -> None:
-        """Raises Refused when the request does not ask for a WebSocket in a way that can be agreed to."""
+        """Raises HandshakeRefused when the request does not ask for a WebSocket in a way that can be agreed to."""
         self._protocol = ServerProtocol(select_subprotocol=_binary_if_offered, max_size=longest_bytes, logger=_UNHEARD)
         self._protocol.receive_data(head.render(keep_upgrade=True))
         requests = [event for event in self._protocol.events_received() if isinstance(event, Request)]
         if not requests:
-            raise Refused(str(self._protocol.handshake_exc or "its head is too long."))
+            raise HandshakeRefused(str(self._protocol.handshake_exc or "its head is too long."))
         response = self._protocol.accept(requests[0])
         if response.status_code != 101:
-            raise Refused((response.body or b"").decode("utf-8", "replace").partition("\n")[0])
+            raise HandshakeRefused((response.body or b"").decode("utf-8", "replace").partition("\n")[0])
         self._protocol.send_response(response)
 
     @property

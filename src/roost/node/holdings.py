@@ -15,10 +15,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from roost.domain.ids import SandboxId
 from roost.domain.node import Departure
 from roost.domain.sandbox import Size
-from roost.node.engine.alarms import Alarm, Alarms
-from roost.node.engine.captures import Source
+from roost.node.engine.alarms import Alarms, MemoryAlarm
+from roost.node.engine.captures import CaptureSource
 from roost.node.engine.containers import Container, Containers
-from roost.node.engine.freezing import Stillness
+from roost.node.engine.freezing import FreezeLock
 from roost.node.engine.memory import Guard
 from roost.node.inventory import Phase
 
@@ -34,15 +34,15 @@ class Held:
     container: Container
     alive: bool
     size: Size
-    stillness: Stillness
-    alarm: Alarm | None = None
+    stillness: FreezeLock
+    alarm: MemoryAlarm | None = None
     dozing: bool = False  # its sandbox sleeps; its frozen process is kept. Written by `Holdings`
     watch: anyio.CancelScope | None = None
 
     @property
-    def source(self) -> Source:
+    def source(self) -> CaptureSource:
         """It, as what is captured."""
-        return Source(self.container, self.size, self.stillness)
+        return CaptureSource(self.container, self.size, self.stillness)
 
     def rest(self) -> None:
         """Its process is about to be ended, and nobody is to be told."""
@@ -80,17 +80,17 @@ class Holdings:
     def forget(self, sandbox: SandboxId) -> None:
         self._held.pop(sandbox, None)
 
-    def arm(self, container: Container, size: Size) -> Alarm | None:
+    def arm(self, container: Container, size: Size) -> MemoryAlarm | None:
         """What tells when its processes outgrow the size. Raises NodeFull: what cannot be guarded is not to run."""
         return self._alarms.arm(self._containers.cgroup(container.journal.container), size)
 
     def add(
-        self, sandbox: SandboxId, container: Container, *, alive: bool, size: Size, alarm: Alarm | None = None
+        self, sandbox: SandboxId, container: Container, *, alive: bool, size: Size, alarm: MemoryAlarm | None = None
     ) -> None:  # fmt: skip
         """Held from now on, in the place of what was held of it before, and watched if it lives."""
         runtime = self._containers.engines.of(container.journal.engine) or self._containers.engines.current
         frozen = container.journal.phase is Phase.FROZEN
-        held = Held(container, alive, size, Stillness(runtime, container.journal.container, frozen=frozen), alarm)
+        held = Held(container, alive, size, FreezeLock(runtime, container.journal.container, frozen=frozen), alarm)
         self._held[sandbox] = held
         if alive:
             self._start_watch(sandbox, held)

@@ -38,7 +38,7 @@ from roost.domain.node import (
 )
 from roost.node import inventory
 from roost.node.adoption import Adopted, Adoption
-from roost.node.engine.alarms import Alarm, Alarms
+from roost.node.engine.alarms import Alarms, MemoryAlarm
 from roost.node.engine.captures import Captures
 from roost.node.engine.containers import Clone, Container, Containers
 from roost.node.engine.dozing import Dozing
@@ -48,7 +48,7 @@ from roost.node.engine.pool import Busy, Pool
 from roost.node.engine.teardown import Ends
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import Phase
-from roost.node.network.guest_listener import Door
+from roost.node.network.guest_listener import GuestListener
 from roost.node.network.slots import Slot
 from roost.node.reporting import Reporting
 from roost.node.steps import CrashPoint, Steps, never
@@ -79,7 +79,7 @@ class NodeService:
         self._introductions = Introductions(guest=guest, slots=containers.slots)
         self._alarms = Alarms()
         self._holdings = Holdings(containers=containers, alarms=self._alarms, tasks=tasks)
-        self.door = Door(slots=containers.slots, holdings=self._holdings)
+        self.door = GuestListener(slots=containers.slots, holdings=self._holdings)
         self._ends = Ends(
             containers=containers, holdings=self._holdings, captures=self._captures, guest=guest, tasks=tasks,
             order=self._order, crash_point=crash_point, parked_limit=parked_limit,
@@ -375,7 +375,7 @@ class NodeService:
     async def _note(self, held: Held, **changes: object) -> None:
         held.container = await self._containers.note(held.container, **changes)
 
-    def _arm_adopted(self, adopted: Adopted) -> Alarm | None:
+    def _arm_adopted(self, adopted: Adopted) -> MemoryAlarm | None:
         """One that runs already is not ended because nothing can guard it, but that is said."""
         try:
             return self._holdings.arm(adopted.container, adopted.size)

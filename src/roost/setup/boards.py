@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.table import Column
 
 from roost.setup.commands import Stopped
-from roost.setup.plan import Board, Step
+from roost.setup.plan import Board, SetupStep
 
 SHORT_S = 0.5  # what took less was there already: not worth a line
 PLAIN_INTERVAL_S = 3.0
@@ -32,13 +32,13 @@ class LiveBoard:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
-    def started(self, step: Step) -> None:
+    def started(self, step: SetupStep) -> None:
         self._tasks[step.name] = self._progress.add_task(step.title, total=None, now="")
 
-    def said(self, step: Step, text: str) -> None:
+    def said(self, step: SetupStep, text: str) -> None:
         self._progress.update(self._tasks[step.name], now=escape(text[:200]))
 
-    def ended(self, step: Step, seconds: float, error: BaseException | None) -> None:
+    def ended(self, step: SetupStep, seconds: float, error: BaseException | None) -> None:
         self._progress.remove_task(self._tasks[step.name])
         if error is not None or seconds >= SHORT_S:
             self._progress.console.print(f"{escape(step.title)}: {_verdict(seconds, error)}")
@@ -53,10 +53,10 @@ class PlainBoard:
         self._guard = threading.Lock()
         self._last: dict[str, float] = {}
 
-    def started(self, step: Step) -> None:
+    def started(self, step: SetupStep) -> None:
         """Nothing yet: most steps find everything there and end at once."""
 
-    def said(self, step: Step, text: str) -> None:
+    def said(self, step: SetupStep, text: str) -> None:
         with self._guard:
             now = self._clock()
             if step.name in self._last and now - self._last[step.name] < PLAIN_INTERVAL_S:
@@ -64,7 +64,7 @@ class PlainBoard:
             self._last[step.name] = now
             self._write(f"{step.title}: {text}")
 
-    def ended(self, step: Step, seconds: float, error: BaseException | None) -> None:
+    def ended(self, step: SetupStep, seconds: float, error: BaseException | None) -> None:
         if error is not None or seconds >= SHORT_S:
             with self._guard:
                 self._write(f"{step.title}: {_verdict(seconds, error)}")

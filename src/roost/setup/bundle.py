@@ -27,7 +27,7 @@ CONTENTS = "bundle.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BundlePart:
     """An archive of the bundle. `marker` is the file that says that the artefact is whole, relative to the cache."""
 
     file: str
@@ -43,7 +43,7 @@ class Contents:
     roost: str  # its own wheel
     wheels: str  # those that it needs
     tools: str | None
-    cache: tuple[Part, ...]
+    cache: tuple[BundlePart, ...]
 
     def as_json(self) -> dict[str, Any]:
         cache = [{"file": part.file, "marker": part.marker} for part in self.cache]
@@ -65,7 +65,7 @@ def read_contents(folder: Path) -> Contents:
             roost=facts["roost"],
             wheels=facts["wheels"],
             tools=facts["tools"],
-            cache=tuple(Part(part["file"], part["marker"]) for part in facts["cache"]),
+            cache=tuple(BundlePart(part["file"], part["marker"]) for part in facts["cache"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         text = f"{folder} is not an unpacked bundle that can be used: {error}. Give the folder that holds `install`."

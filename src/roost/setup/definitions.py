@@ -28,7 +28,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from roost.domain.errors import Invalid, TemplateNotFound
 from roost.domain.sandbox import Size
-from roost.domain.template import Command
+from roost.domain.template import TemplateCommand
 from roost.setup.artefacts import digest_of_tree
 from roost.setup.carried import carried_templates
 
@@ -58,9 +58,9 @@ class TemplateDefinition:
     user: str
     workdir: str
     size: Size
-    run: tuple[Command, ...]
-    start: Command | None
-    ready: Command | None
+    run: tuple[TemplateCommand, ...]
+    start: TemplateCommand | None
+    ready: TemplateCommand | None
     files: Path | None  # copied over the root filesystem as they are
     digest: str  # of the definition and its files, and of what it goes on from
     variant: str = "minbase"  # what mmdebstrap starts with: `essential` has no apt
@@ -162,9 +162,9 @@ def _made(file: Path, text: bytes, parsed: _Definition, parent: TemplateDefiniti
         user=parsed.user,
         workdir=parsed.workdir,
         size=Size(**parsed.size.model_dump()),
-        run=tuple(Command(**each.model_dump()) for each in parsed.run),
-        start=Command(**parsed.start.model_dump()) if parsed.start else None,
-        ready=Command(**parsed.ready.model_dump()) if parsed.ready else None,
+        run=tuple(TemplateCommand(**each.model_dump()) for each in parsed.run),
+        start=TemplateCommand(**parsed.start.model_dump()) if parsed.start else None,
+        ready=TemplateCommand(**parsed.ready.model_dump()) if parsed.ready else None,
         files=files if files.is_dir() else None,
         variant=parsed.variant,
         links=dict(parsed.links),

@@ -37,7 +37,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Requirement:
     """One requirement: how it stands, and what to do if it does not."""
 
     name: str
@@ -49,22 +49,22 @@ class Check:
         return asdict(self)
 
 
-def ok(name: str, detail: str) -> Check:
-    return Check(name, Status.OK, detail)
+def ok(name: str, detail: str) -> Requirement:
+    return Requirement(name, Status.OK, detail)
 
 
-def warning(name: str, detail: str, remedy: str) -> Check:
-    return Check(name, Status.WARNING, detail, remedy)
+def warning(name: str, detail: str, remedy: str) -> Requirement:
+    return Requirement(name, Status.WARNING, detail, remedy)
 
 
-def failure(name: str, detail: str, remedy: str) -> Check:
-    return Check(name, Status.FAILURE, detail, remedy)
+def failure(name: str, detail: str, remedy: str) -> Requirement:
+    return Requirement(name, Status.FAILURE, detail, remedy)
 
 
-def examine(settings: Settings, commands: Commands | None = None) -> tuple[Check, ...]:
+def examine(settings: Settings, commands: Commands | None = None) -> tuple[Requirement, ...]:
     """Look at everything. Takes well under a second, and works without root, though it sees less then."""
     running = commands or Commands()
-    looks: tuple[Callable[[Settings, Commands], Iterator[Check]], ...] = (
+    looks: tuple[Callable[[Settings, Commands], Iterator[Requirement]], ...] = (
         _machine,
         _packages,
         _kernel,
@@ -78,7 +78,7 @@ def examine(settings: Settings, commands: Commands | None = None) -> tuple[Check
         _network,
         _port,
     )
-    found: list[Check] = []
+    found: list[Requirement] = []
     for look in looks:
         try:
             found.extend(look(settings, running))
@@ -89,12 +89,12 @@ def examine(settings: Settings, commands: Commands | None = None) -> tuple[Check
     return tuple(found)
 
 
-def worst(checks: tuple[Check, ...]) -> Status:
+def worst(checks: tuple[Requirement, ...]) -> Status:
     order = (Status.OK, Status.WARNING, Status.FAILURE)
     return max((check.status for check in checks), key=order.index, default=Status.OK)
 
 
-def _machine(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _machine(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     try:
         check_root()
         yield ok("root", "running as root")
@@ -115,7 +115,7 @@ def _memory_gb() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // GIB
 
 
-def _packages(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _packages(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     serving, building = missing_packages(needs=SERVING), missing_packages(needs=BUILDING)
     for need in serving:
         yield failure(need.package, f"{need.proof} is missing ({need.purpose})", f"{RUN_SETUP} It installs {need.package}.")
@@ -130,7 +130,7 @@ def _packages(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield ok("packages for building", f"{names} missing; only building needs them, and all that is wanted is built")
 
 
-def _kernel(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _kernel(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     if "btrfs" in Path("/proc/filesystems").read_text().split() or is_btrfs(settings.volume):
         yield ok("btrfs", "in the kernel")
     elif Path(f"/lib/modules/{os.uname().release}").is_dir():
@@ -151,7 +151,7 @@ def _kernel(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield ok("forwarding", "on" if forwards else "off; the server turns it on when it starts")
 
 
-def _cgroups(settings: Settings, commands: Commands, top: Path = Path("/sys/fs/cgroup")) -> Iterator[Check]:
+def _cgroups(settings: Settings, commands: Commands, top: Path = Path("/sys/fs/cgroup")) -> Iterator[Requirement]:
     wanted = {"cpu", "memory", "pids"}
     unified = top / "cgroup.controllers"
     have = set(unified.read_text().split()) if unified.exists() else {name for name in wanted if (top / name).is_dir()}
@@ -163,7 +163,7 @@ def _cgroups(settings: Settings, commands: Commands, top: Path = Path("/sys/fs/c
         yield failure("cgroups", f"{version} without {lacking}", "Turn these controllers on: limits of sandboxes depend on them.")
 
 
-def _engine(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _engine(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     if settings.engine is not None:
         yield _own_engine(settings.engine)
         return
@@ -183,7 +183,7 @@ def _engine(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield ok("engine", f"gVisor {VERSION}{slower}")
 
 
-def _own_engine(binary: Path) -> Check:
+def _own_engine(binary: Path) -> Requirement:
     try:
         engine = inspect_engine(binary)
     except RoostError as error:
@@ -197,7 +197,7 @@ def _own_engine(binary: Path) -> Check:
     )
 
 
-def _interpreter(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _interpreter(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     found = find_interpreter(settings.cache)
     if found is None:
         yield failure("agent's interpreter", "not made yet", RUN_SETUP)
@@ -210,12 +210,12 @@ def _interpreter(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield failure("agent's interpreter", f"does not start: {error.facts['output']}", remedy)
 
 
-def _web(settings: Settings, _: Commands) -> Iterator[Check]:
+def _web(settings: Settings, _: Commands) -> Iterator[Requirement]:
     found = find_web(settings.cache)
     yield ok("Mission Control", f"built ({found.digest})") if found else failure("Mission Control", "not built yet", RUN_SETUP)
 
 
-def _templates(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _templates(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     cas = trusted_cas(settings)
     wanted = find_definitions(settings.templates)
     lacking = to_bootstrap(settings, wanted)
@@ -232,7 +232,7 @@ def _templates(settings: Settings, commands: Commands) -> Iterator[Check]:
     yield ok("mirror", f"{machine_mirror(settings.mirror).archive}{trusted}")
 
 
-def _volume(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _volume(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     if not is_ready(settings.home):
         is_default = settings.origin("volume_size_gb") == "default"
         try:
@@ -256,7 +256,7 @@ def _volume(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield ok("disk quotas", f"{quotas} quotas")
 
 
-def _disk(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _disk(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     """The volume's file is sparse: what it may still grow by must be free on the disk under it."""
     if not settings.volume_file.exists():
         return
@@ -270,7 +270,7 @@ def _disk(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield ok("disk", detail)
 
 
-def _network(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _network(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     domain = settings.domain
     if domain == "localhost" or domain.endswith(".localhost"):
         yield ok("domain", f"*.{domain} is this machine to browsers and curl; other programs can use E2B's headers")
@@ -283,7 +283,7 @@ def _network(settings: Settings, commands: Commands) -> Iterator[Check]:
         yield warning("domain", f"*.{domain} does not resolve on this machine", remedy)
 
 
-def _port(settings: Settings, commands: Commands) -> Iterator[Check]:
+def _port(settings: Settings, commands: Commands) -> Iterator[Requirement]:
     where = f"{settings.host}:{settings.port}"
     server = find_running(settings.home)
     if server is not None and urlsplit(server.url).port == settings.port:

@@ -18,7 +18,7 @@ from roost.setup.engine import Engine, ensure_engine, find_engine, install_engin
 from roost.setup.interpreter import Interpreter, ensure_interpreter, find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import BUILDING, SERVING, check_packages, check_root, ensure_packages
-from roost.setup.plan import Board, Step, run_plan
+from roost.setup.plan import Board, SetupStep, run_plan
 from roost.setup.rootfs import Rootfs, ensure_rootfs, find_rootfs, host_cas
 from roost.setup.volume import GIB, Volume, check_volume, ensure_volume, existing_parent
 from roost.setup.web import Web, ensure_web, find_web
@@ -80,7 +80,7 @@ def install(settings: Settings, board: Board, *, offline: bool = False) -> Insta
     )
 
 
-def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition], commands: Commands) -> list[Step]:
+def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition], commands: Commands) -> list[SetupStep]:
     mirror = machine_mirror(settings.mirror)
     cas = trusted_cas(settings)
 
@@ -90,8 +90,8 @@ def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition
     def interpreter(_: Mapping[str, Any], say: Say) -> Interpreter:
         return ensure_interpreter(settings.cache, mirror, commands, say)
 
-    def rootfs(definition: TemplateDefinition) -> Step:
-        return Step(
+    def rootfs(definition: TemplateDefinition) -> SetupStep:
+        return SetupStep(
             f"rootfs-{definition.name}",
             f"root filesystem of {definition.name}",
             lambda _, say: ensure_rootfs(definition, cas, settings.cache, mirror, commands, say),
@@ -104,15 +104,15 @@ def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition
     made = {each.name: each for each in (*parents, *definitions.values())}
     needs = SERVING + (BUILDING if bootstrapped or not find_interpreter(settings.cache) else ())
     return [
-        Step("packages", "system packages", lambda _, say: ensure_packages(commands, say, needs)),
-        Step("engine", "engine (gVisor)", engine),
-        Step("interpreter", "agent's interpreter", interpreter, needs=("packages",)),
-        Step("web", "Mission Control", lambda _, say: ensure_web(settings.cache, commands, say)),
+        SetupStep("packages", "system packages", lambda _, say: ensure_packages(commands, say, needs)),
+        SetupStep("engine", "engine (gVisor)", engine),
+        SetupStep("interpreter", "agent's interpreter", interpreter, needs=("packages",)),
+        SetupStep("web", "Mission Control", lambda _, say: ensure_web(settings.cache, commands, say)),
         *(rootfs(definition) for definition in made.values()),
     ]
 
 
-def home_steps(settings: Settings, commands: Commands, needs: tuple[str, ...]) -> list[Step]:
+def home_steps(settings: Settings, commands: Commands, needs: tuple[str, ...]) -> list[SetupStep]:
     def home(_: Mapping[str, Any], __: Say) -> Path:
         settings.home.mkdir(mode=0o711, parents=True, exist_ok=True)
         return settings.home
@@ -125,15 +125,15 @@ def home_steps(settings: Settings, commands: Commands, needs: tuple[str, ...]) -
         return ensure_agent(settings.home, results["interpreter"], commands, say)
 
     return [
-        Step("home", "home", home, needs=needs),
-        Step("volume", "volume", volume, needs=("home", "home-engine", "agent")),
-        Step(
+        SetupStep("home", "home", home, needs=needs),
+        SetupStep("volume", "volume", volume, needs=("home", "home-engine", "agent")),
+        SetupStep(
             "home-engine",
             "engine in the home",
             lambda r, _: install_engine(r["engine"], settings.home),
             needs=("home",),
         ),
-        Step("agent", "agent", agent, needs=("home",)),
+        SetupStep("agent", "agent", agent, needs=("home",)),
     ]
 
 

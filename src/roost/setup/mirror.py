@@ -18,7 +18,7 @@ DEBIAN_SUITES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MirrorSource:
     """One repository of apt's configuration."""
 
     uri: str
@@ -42,16 +42,16 @@ class Mirror:
         )
 
 
-def parse_one_line(text: str) -> Iterator[Source]:
+def parse_one_line(text: str) -> Iterator[MirrorSource]:
     """`deb [options] uri suite component...`, one per line."""
     for raw in text.splitlines():
         line = raw.partition("#")[0].strip()
         found = re.match(r"^deb\s+(?:\[[^]]*]\s+)?(\S+)\s+(\S+)\s*(.*)$", line)
         if found:
-            yield Source(found[1], found[2], tuple(found[3].split()))
+            yield MirrorSource(found[1], found[2], tuple(found[3].split()))
 
 
-def parse_deb822(text: str) -> Iterator[Source]:
+def parse_deb822(text: str) -> Iterator[MirrorSource]:
     """Paragraphs of `Types: URIs: Suites: Components:`; values may go on over indented lines."""
     for paragraph in re.split(r"\n\s*\n", text):
         fields: dict[str, str] = {}
@@ -69,12 +69,12 @@ def parse_deb822(text: str) -> Iterator[Source]:
             continue
         for uri in fields.get("uris", "").split():
             for suite in fields.get("suites", "").split():
-                yield Source(uri, suite, tuple(fields.get("components", "").split()))
+                yield MirrorSource(uri, suite, tuple(fields.get("components", "").split()))
 
 
-def read_sources(apt: Path = Path("/etc/apt")) -> tuple[Source, ...]:
+def read_sources(apt: Path = Path("/etc/apt")) -> tuple[MirrorSource, ...]:
     """Every repository of this machine, in apt's own order of files."""
-    found: list[Source] = []
+    found: list[MirrorSource] = []
     files = [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))]
     for file in files:
         if not file.is_file():
@@ -87,7 +87,7 @@ def read_sources(apt: Path = Path("/etc/apt")) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def choose_mirror(sources: tuple[Source, ...]) -> Mirror:
+def choose_mirror(sources: tuple[MirrorSource, ...]) -> Mirror:
     """The first Debian archive and the first security archive among the sources; Debian's own where there is none.
 
     Addresses with a password are passed over: they would end up readable inside every sandbox.

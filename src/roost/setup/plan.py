@@ -20,7 +20,7 @@ GRACE_S = 10.0  # for programs to end after they were told to
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """One piece of work. `run` gets the results of the steps it needs and a way to say how it is going."""
 
     name: str
@@ -32,22 +32,22 @@ class Step:
 class Board(Protocol):
     """Where progress is shown. Called from one thread for starts and ends, from any for what is said between."""
 
-    def started(self, step: Step) -> None: ...
+    def started(self, step: SetupStep) -> None: ...
 
-    def said(self, step: Step, text: str) -> None: ...
+    def said(self, step: SetupStep, text: str) -> None: ...
 
-    def ended(self, step: Step, seconds: float, error: BaseException | None) -> None: ...
+    def ended(self, step: SetupStep, seconds: float, error: BaseException | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    step: Step
+    step: SetupStep
     seconds: float
     result: Any = None
     error: BaseException | None = None
 
 
-def check_order(steps: Sequence[Step]) -> None:
+def check_order(steps: Sequence[SetupStep]) -> None:
     """Every need is a step, no two steps share a name, and nothing waits for itself. Raises Fault."""
     by_name = {step.name: step for step in steps}
     if len(by_name) != len(steps):
@@ -63,7 +63,7 @@ def check_order(steps: Sequence[Step]) -> None:
         waiting = [step for step in waiting if step.name not in ready]
 
 
-def run_plan(steps: Sequence[Step], board: Board, commands: Commands) -> dict[str, Any]:
+def run_plan(steps: Sequence[SetupStep], board: Board, commands: Commands) -> dict[str, Any]:
     """Run every step as soon as what it needs is done, and return the results by name.
 
     The first failure stops the programs of the others and is raised once they have ended; so does an interrupt.
@@ -100,7 +100,7 @@ def run_plan(steps: Sequence[Step], board: Board, commands: Commands) -> dict[st
     return results
 
 
-def _carry_out(step: Step, results: Mapping[str, Any], board: Board, ends: queue.SimpleQueue[_End]) -> None:
+def _carry_out(step: SetupStep, results: Mapping[str, Any], board: Board, ends: queue.SimpleQueue[_End]) -> None:
     began = time.monotonic()
     try:
         result = step.run(results, lambda text: board.said(step, text))

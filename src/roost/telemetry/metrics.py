@@ -37,7 +37,7 @@ class Work(StrEnum):
     SERVE = "serve"
 
 
-class Outcome(StrEnum):
+class MetricOutcome(StrEnum):
     OK = "ok"
     REFUSED = "refused"
     UNAVAILABLE = "unavailable"

@@ -22,7 +22,7 @@ import structlog.contextvars
 
 from roost.domain.errors import Refused, TimedOut, Unavailable
 from roost.telemetry.log import get_logger
-from roost.telemetry.metrics import OPERATION_SECONDS, OPERATIONS_RUNNING, Outcome, Work
+from roost.telemetry.metrics import OPERATION_SECONDS, OPERATIONS_RUNNING, MetricOutcome, Work
 
 _CURRENT: ContextVar[operation | None] = ContextVar("roost_operation", default=None)
 
@@ -36,7 +36,7 @@ class operation:
         self.work = Work(work)
         self.id = secrets.token_hex(8)
         self.parent: str | None = None
-        self.outcome: Outcome | None = None  # set when it ended
+        self.outcome: MetricOutcome | None = None  # set when it ended
         self._facts = facts
         self._begun = 0.0
         self._outer: Token[operation | None] | None = None
@@ -81,14 +81,14 @@ class operation:
         facts: dict[str, Any] = {**self._facts, "outcome": outcome.value, "duration_ms": round(duration_s * 1000, 3)}
         if self.parent is not None:
             facts["parent_span"] = self.parent
-        if error is not None and outcome is not Outcome.CANCELLED:
+        if error is not None and outcome is not MetricOutcome.CANCELLED:
             facts["error"] = str(error) or type(error).__name__
         match outcome:
-            case Outcome.OK | Outcome.REFUSED | Outcome.CANCELLED:
+            case MetricOutcome.OK | MetricOutcome.REFUSED | MetricOutcome.CANCELLED:
                 log.info(self.work.value, **facts)
-            case Outcome.UNAVAILABLE | Outcome.TIMED_OUT:
+            case MetricOutcome.UNAVAILABLE | MetricOutcome.TIMED_OUT:
                 log.warning(self.work.value, **facts)
-            case Outcome.FAILED:
+            case MetricOutcome.FAILED:
                 log.error(self.work.value, exc_info=error, **facts)
             case _:
                 assert_never(outcome)
@@ -99,17 +99,17 @@ def current_operation() -> operation | None:
     return _CURRENT.get()
 
 
-def outcome_of(error: BaseException | None) -> Outcome:
+def outcome_of(error: BaseException | None) -> MetricOutcome:
     match error:
         case None:
-            return Outcome.OK
+            return MetricOutcome.OK
         case asyncio.CancelledError() | KeyboardInterrupt() | GeneratorExit():
-            return Outcome.CANCELLED
+            return MetricOutcome.CANCELLED
         case Refused():
-            return Outcome.REFUSED
+            return MetricOutcome.REFUSED
         case Unavailable():
-            return Outcome.UNAVAILABLE
+            return MetricOutcome.UNAVAILABLE
         case TimedOut() | TimeoutError():
-            return Outcome.TIMED_OUT
+            return MetricOutcome.TIMED_OUT
         case _:
-            return Outcome.FAILED
+            return MetricOutcome.FAILED

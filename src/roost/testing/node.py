@@ -34,7 +34,7 @@ from roost.domain.node import (
     Usage,
 )
 from roost.domain.sandbox import Driver
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 
 
 @dataclass(slots=True)
@@ -73,14 +73,14 @@ class ScriptedCommands:
 
 @dataclass(frozen=True, slots=True)
 class FakeImage:
-    kind: Kind
+    kind: SnapshotKind
     disk: str
     memory: str
     created_at: float
 
 
 @dataclass(slots=True)
-class Gate:
+class Barrier:
     """Holds one order midway: `reached` is set when it stands there, `open()` lets it go on."""
 
     sandbox: SandboxId | None
@@ -108,8 +108,8 @@ class FakeNode:
         self.memory_free_bytes = 16 * 1024**3
         self.disk_free_bytes = 50 * 1024**3
         self._clock = clock
-        self._gates: list[Gate] = []
-        self._closed_gates: list[Gate] = []  # where somebody stands, or stood
+        self._gates: list[Barrier] = []
+        self._closed_gates: list[Barrier] = []  # where somebody stands, or stood
         self._failures: list[tuple[str, SandboxId | None, Exception]] = []
         self._locks: dict[SandboxId, anyio.Lock] = {}
         self._last_address = 0
@@ -120,8 +120,8 @@ class FakeNode:
 
     # What tests do to it
 
-    def gate(self, point: str, sandbox: SandboxId | None = None) -> Gate:
-        gate = Gate(sandbox, point)
+    def gate(self, point: str, sandbox: SandboxId | None = None) -> Barrier:
+        gate = Barrier(sandbox, point)
         self._gates.append(gate)
         return gate
 
@@ -216,7 +216,7 @@ class FakeNode:
                 return None
             disk = guest.disk if guest else self.roots.get(order.sandbox)
             if order.keep and disk is not None and self.disk_free_bytes > 0:
-                image = FakeImage(Kind.DISK, disk=disk, memory="", created_at=self._clock.now())
+                image = FakeImage(SnapshotKind.DISK, disk=disk, memory="", created_at=self._clock.now())
                 self.images.setdefault(order.keep.snapshot, image)
             self.guests.pop(order.sandbox, None)
             self.roots.pop(order.sandbox, None)
@@ -250,7 +250,9 @@ class FakeNode:
         await anyio.lowlevel.checkpoint()
         await self._pass("import", None)
         if snapshot not in self.images:
-            self.images[snapshot] = FakeImage(Kind.DISK, disk=f"root of {template}", memory="", created_at=self._clock.now())
+            self.images[snapshot] = FakeImage(
+                SnapshotKind.DISK, disk=f"root of {template}", memory="", created_at=self._clock.now()
+            )
         return self._captured(snapshot)
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
@@ -289,7 +291,7 @@ class FakeNode:
     def _dozes(self, guest: FakeGuest) -> bool:
         """Kept, and the one that dozes longest dropped when there are too many."""
         image = self.images.get(guest.snapshot) if guest.snapshot else None
-        if not self.dozers or image is None or image.kind is not Kind.MEMORY:
+        if not self.dozers or image is None or image.kind is not SnapshotKind.MEMORY:
             return False
         self.guests[guest.sandbox] = self.guests.pop(guest.sandbox)
         guest.dozing = True
@@ -319,7 +321,7 @@ class FakeNode:
         image = self.images.get(order.source)
         if image is None:
             raise SnapshotNotFound(order.source)
-        if image.kind is Kind.DISK and not order.cold:
+        if image.kind is SnapshotKind.DISK and not order.cold:
             raise SnapshotHasNoMemory(order.source)
         await self._pass(point, order.sandbox)
         if order.source not in self.images:  # deleted while it was being cloned
@@ -350,7 +352,7 @@ class FakeNode:
                 guest.frozen, guest.snapshot = True, order.snapshot
             return self._captured(order.snapshot)
         if not order.keep_memory and (disk := self._surviving_disk(order.sandbox)) is not None:
-            self.images[order.snapshot] = FakeImage(Kind.DISK, disk=disk, memory="", created_at=self._clock.now())
+            self.images[order.snapshot] = FakeImage(SnapshotKind.DISK, disk=disk, memory="", created_at=self._clock.now())
             return self._captured(order.snapshot)
         if guest is None or not guest.alive or guest.dozing or guest.incarnation != order.incarnation:
             raise SandboxLost(order.sandbox, "no process found")
@@ -362,7 +364,7 @@ class FakeNode:
                 guest.frozen = False
             raise
         self.images[order.snapshot] = FakeImage(
-            Kind.MEMORY if order.keep_memory else Kind.DISK,
+            SnapshotKind.MEMORY if order.keep_memory else SnapshotKind.DISK,
             disk=guest.disk,
             memory=guest.memory if order.keep_memory else "",
             created_at=self._clock.now(),

@@ -24,7 +24,7 @@ from roost.domain.ids import SandboxId, TeamId, new_sandbox_id
 from roost.edge.app import Edge, protocol_factory
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
-from roost.edge.limits import Limits
+from roost.edge.limits import EdgeLimits
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 
@@ -226,7 +226,7 @@ def small_api() -> FastAPI:
 
 
 @asynccontextmanager
-async def make_world(limits: Limits) -> AsyncIterator[World]:
+async def make_world(limits: EdgeLimits) -> AsyncIterator[World]:
     loop = asyncio.get_running_loop()
     mishaps: list[dict[str, Any]] = []
     earlier = loop.get_exception_handler()
@@ -256,11 +256,11 @@ async def make_world(limits: Limits) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    async with make_world(Limits(linger_s=0.2, shutdown_grace_s=0.05, idle_upstream_s=PATIENCE_S)) as world:
+    async with make_world(EdgeLimits(linger_s=0.2, shutdown_grace_s=0.05, idle_upstream_s=PATIENCE_S)) as world:
         yield world
 
 
 @pytest.fixture
-def worlds() -> Callable[[Limits], Any]:
+def worlds() -> Callable[[EdgeLimits], Any]:
     """For a test that needs its own limits."""
     return make_world

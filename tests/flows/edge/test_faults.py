@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.limits import AGENT_PORT, EdgeLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -113,7 +113,7 @@ async def test_the_way_that_worked_is_taken_again_and_left_when_it_no_longer_doe
 
 
 async def test_a_port_that_swallows_connections(worlds: Any) -> None:
-    async with worlds(Limits(connect_timeout_s=0.05)) as world:
+    async with worlds(EdgeLimits(connect_timeout_s=0.05)) as world:
         sandbox = world.sandbox()
         with socket.create_server((sandbox.address, 0), backlog=0) as listener, Crowd(listener):
             async with world.client() as client:
@@ -287,13 +287,13 @@ async def test_broken_chunks_are_cut_off(world: Any) -> None:
 
 
 async def test_heads_that_are_too_long_or_too_slow(worlds: Any) -> None:
-    async with worlds(Limits(linger_s=0.05)) as world:
+    async with worlds(EdgeLimits(linger_s=0.05)) as world:
         long = b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70_000
         assert (await ask(world, long)).startswith(b"HTTP/1.1 431 ")
         assert (await ask(world, long + b"\r\n\r\n")).startswith(b"HTTP/1.1 431 ")
-    async with worlds(Limits(head_timeout_s=0.05, linger_s=0.05)) as world:
+    async with worlds(EdgeLimits(head_timeout_s=0.05, linger_s=0.05)) as world:
         assert (await ask(world, b"GET / HTTP/1.1\r\nHost:")).startswith(b"HTTP/1.1 408 ")
-    async with worlds(Limits(idle_timeout_s=0.05)) as world:
+    async with worlds(EdgeLimits(idle_timeout_s=0.05)) as world:
         assert await ask(world, b"") == b""
         assert await ask(world, b"\r\n\r\n") == b""
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import websockets
 
-from roost.edge.limits import Limits
+from roost.edge.limits import EdgeLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -158,7 +158,7 @@ async def test_an_answer_before_the_requests_end(world: Any) -> None:
 
 async def test_an_answer_before_the_requests_end_and_a_close(worlds: Any) -> None:
     """The service answers and hangs up: the client gets the answer, not a reset."""
-    async with worlds(Limits(linger_s=30)) as world:
+    async with worlds(EdgeLimits(linger_s=30)) as world:
         sandbox = world.sandbox()
         port = await sandbox.serve(spoken(b"HTTP/1.1 413 Too Big\r\nContent-Length: 3\r\n\r\nbig", then_close=True))
         head = f"POST / HTTP/1.1\r\nHost: {world.host(sandbox, port)}\r\nContent-Length: 100000000\r\n\r\n".encode()

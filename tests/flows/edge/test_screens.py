@@ -10,7 +10,7 @@ import pytest
 
 from roost.domain.errors import SandboxLost
 from roost.domain.link import LinkMode
-from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.limits import AGENT_PORT, EdgeLimits
 from tests.flows.edge.desktop import GREETING, KEY, KEY_UP, POINTER, POINTER_UP, UPDATE, Desktop, desktop
 
 pytestmark = pytest.mark.anyio
@@ -193,7 +193,7 @@ async def test_who_cannot_be_followed_is_told_why(desktop: Desktop) -> None:
 
 async def test_a_slow_viewer_stops_the_screen_and_nobody_else(worlds: Any) -> None:
     async with worlds(
-        Limits(linger_s=0.2, shutdown_grace_s=0.05, high_water_bytes=64 * 1024, low_water_bytes=16 * 1024)
+        EdgeLimits(linger_s=0.2, shutdown_grace_s=0.05, high_water_bytes=64 * 1024, low_water_bytes=16 * 1024)
     ) as world:
         desktop = await Desktop(world, world.sandbox()).open()
         async with desktop.watch(desktop.link(), max_queue=1) as slow, desktop.watch(desktop.link()) as quick:

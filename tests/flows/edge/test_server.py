@@ -17,7 +17,7 @@ from roost.domain.ids import SandboxId, TeamId
 from roost.edge.app import Edge, protocol_factory
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
-from roost.edge.limits import Limits
+from roost.edge.limits import EdgeLimits
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 
@@ -38,7 +38,7 @@ async def api(scope: dict[str, Any], receive: Any, send: Any) -> None:
 @asynccontextmanager
 async def running_server(grace_s: float = 0.05) -> AsyncIterator[tuple[uvicorn.Server, int, asyncio.Event]]:
     routes, clock = FakeRoutes(), ManualClock()
-    edge = Edge(routes, TrafficLedger(clock), clock, Hosts("roost.localhost", ["x"]), Limits(shutdown_grace_s=grace_s))
+    edge = Edge(routes, TrafficLedger(clock), clock, Hosts("roost.localhost", ["x"]), EdgeLimits(shutdown_grace_s=grace_s))
     routes.place(Route(SANDBOX, TeamId("t"), 1, "127.0.0.1", "token", True))
     config = uvicorn.Config(api, http=protocol_factory(edge), log_config=None, lifespan="off")
     server, stopped = uvicorn.Server(config), asyncio.Event()

@@ -12,12 +12,12 @@ import anyio
 import httpx
 import pytest
 
-from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.limits import AGENT_PORT, EdgeLimits
 from tests.flows.edge.conftest import PATIENCE_S, TOKEN, hear
 
 pytestmark = pytest.mark.anyio
 
-HASTY = Limits(agent_head_s=0.2, agent_silence_s=0.2, agent_health_s=0.2, agent_grace_s=0.2, linger_s=0.2)
+HASTY = EdgeLimits(agent_head_s=0.2, agent_silence_s=0.2, agent_health_s=0.2, agent_grace_s=0.2, linger_s=0.2)
 NEVER_ASKED = replace(HASTY, agent_head_s=PATIENCE_S, agent_silence_s=PATIENCE_S)
 START = "/process.Process/Start"
 

@@ -10,7 +10,7 @@ import pytest
 import websockets
 
 from roost.domain.errors import SandboxLost
-from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.limits import AGENT_PORT, EdgeLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -235,7 +235,7 @@ async def test_death_cuts_in_the_middle_of_a_body(world: Any) -> None:
 
 
 async def test_idle_connections_end_with_the_route(worlds: Any) -> None:
-    async with worlds(Limits(idle_upstream_s=600)) as world:
+    async with worlds(EdgeLimits(idle_upstream_s=600)) as world:
         await idle_connections_end_with_the_route(world)
 
 

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from roost.domain.errors import NodeFull, SandboxLost, SnapshotDamaged
-from roost.edge.limits import AGENT_PORT, Limits
+from roost.edge.limits import AGENT_PORT, EdgeLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +88,7 @@ async def test_wake_on_a_connection_that_then_goes_on(world: Any) -> None:
 
 
 async def test_too_many_wait(worlds: Any) -> None:
-    async with worlds(Limits(wake_holders=2)) as world:
+    async with worlds(EdgeLimits(wake_holders=2)) as world:
         sandbox = world.sandbox()
         port = await sandbox.echo()
         world.routes.sleep(sandbox.id)
@@ -105,7 +105,7 @@ async def test_too_many_wait(worlds: Any) -> None:
 
 
 async def test_a_wake_past_its_deadline(worlds: Any) -> None:
-    async with worlds(Limits(wake_deadline_s=0.05)) as world:
+    async with worlds(EdgeLimits(wake_deadline_s=0.05)) as world:
         sandbox = world.sandbox()
         port = await sandbox.echo()
         world.routes.sleep(sandbox.id)

@@ -17,7 +17,7 @@ from roost.contracts.store import Store
 from roost.control.compose import Dependencies, compose
 from roost.domain import ids
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 from roost.domain.team import DEFAULT_TEAM
 from roost.domain.template import Template
 from roost.drivers.store.sql import SqlStore
@@ -80,7 +80,7 @@ async def add_template(store: Store, node: FakeNode, clock: ManualClock, chance:
         id=ids.new_snapshot_id(chance),
         team=DEFAULT_TEAM,
         node=node.id,
-        kind=Kind.MEMORY,
+        kind=SnapshotKind.MEMORY,
         purpose=Purpose.TEMPLATE,
         template=name,
         created_at=clock.now(),
@@ -95,7 +95,7 @@ async def add_template(store: Store, node: FakeNode, clock: ManualClock, chance:
         created_at=clock.now(),
         description="What most things start from",
     )
-    node.images[snapshot.id] = FakeImage(Kind.MEMORY, disk="disk", memory="sleepd", created_at=clock.now())
+    node.images[snapshot.id] = FakeImage(SnapshotKind.MEMORY, disk="disk", memory="sleepd", created_at=clock.now())
     async with store.transaction() as transaction:
         await transaction.put(snapshot, expect_revision=None)
         await transaction.put(template, expect_revision=None)

@@ -15,7 +15,7 @@ from roost.archive.manifest import DiskProof, Manifest
 from roost.domain.errors import SnapshotDamaged, SnapshotForeign, SnapshotNotFound
 from roost.domain.ids import SnapshotId
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 
 ID = SnapshotId("s" + "0" * 20)
 PAGES = "memory/pages.img"
@@ -30,7 +30,7 @@ def paths(tmp_path: Path) -> SnapshotPaths:
     (paths.home / PAGES).write_bytes(CONTENT)
     manifest = Manifest(
         snapshot=ID,
-        kind=Kind.MEMORY,
+        kind=SnapshotKind.MEMORY,
         template="base",
         created_at=1.0,
         engine="gvisor 1",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.cli.inside.cp import Place
+from roost.cli.inside.cp import CopyEnd
 from roost.cli.inside.tarring import tar_of, unpack
 from roost.client.output import Output, Stream
 
@@ -205,12 +205,12 @@ def test_a_tar_is_readable_by_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("ada:/etc/hosts", Place("ada", "/etc/hosts")),
-        ("ada:", Place("ada", ".")),
-        ("./ada:b", Place(None, "./ada:b")),
-        ("/a:b", Place(None, "/a:b")),
-        ("plain", Place(None, "plain")),
+        ("ada:/etc/hosts", CopyEnd("ada", "/etc/hosts")),
+        ("ada:", CopyEnd("ada", ".")),
+        ("./ada:b", CopyEnd(None, "./ada:b")),
+        ("/a:b", CopyEnd(None, "/a:b")),
+        ("plain", CopyEnd(None, "plain")),
     ],
 )
-def test_a_colon_before_any_slash_means_a_sandbox(text: str, expected: Place) -> None:
-    assert Place.of(text) == expected
+def test_a_colon_before_any_slash_means_a_sandbox(text: str, expected: CopyEnd) -> None:
+    assert CopyEnd.of(text) == expected

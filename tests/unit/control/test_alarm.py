@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from roost.control.lifecycle.alarm import Alarm
+from roost.control.lifecycle.alarm import DeadlineTimer
 from roost.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def waiting(alarm: Alarm, until: float) -> AsyncIterator[anyio.Event]:
+async def waiting(alarm: DeadlineTimer, until: float) -> AsyncIterator[anyio.Event]:
     rung = anyio.Event()
 
     async def wait() -> None:
@@ -34,7 +34,7 @@ async def is_set(rung: anyio.Event) -> bool:
 
 async def test_it_rings_at_the_time_waited_for() -> None:
     clock = ManualClock(0)
-    async with waiting(Alarm(clock=clock), 10) as rung:
+    async with waiting(DeadlineTimer(clock=clock), 10) as rung:
         clock.advance(9)
         assert not await is_set(rung)
         clock.advance(1)
@@ -43,7 +43,7 @@ async def test_it_rings_at_the_time_waited_for() -> None:
 
 async def test_it_can_be_brought_forward_while_somebody_waits() -> None:
     clock = ManualClock(0)
-    alarm = Alarm(clock=clock)
+    alarm = DeadlineTimer(clock=clock)
     async with waiting(alarm, 10) as rung:
         alarm.ring_by(None)
         alarm.ring_by(20)
@@ -57,7 +57,7 @@ async def test_it_can_be_brought_forward_while_somebody_waits() -> None:
 
 async def test_a_time_asked_for_before_is_kept_and_rings_once() -> None:
     clock = ManualClock(0)
-    alarm = Alarm(clock=clock)
+    alarm = DeadlineTimer(clock=clock)
     alarm.ring_by(15)
     async with waiting(alarm, 10) as rung:
         clock.advance(10)
@@ -70,7 +70,7 @@ async def test_a_time_asked_for_before_is_kept_and_rings_once() -> None:
 
 
 async def test_a_time_that_has_passed_rings_at_once() -> None:
-    alarm = Alarm(clock=ManualClock(100))
+    alarm = DeadlineTimer(clock=ManualClock(100))
     alarm.ring_by(50)
     with anyio.fail_after(60):
         await alarm.wait(200)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.domain.egress import NEVER, OPEN, Egress, Passage, Verdict, may_ask, may_pass, parse_networks, passage, verdict
+from roost.domain.egress import NEVER, OPEN, Egress, EgressVerdict, Passage, may_ask, may_pass, parse_networks, passage, verdict
 from roost.domain.errors import Invalid, Unsupported
 from roost.domain.proxy import Proxy, Speech
 
@@ -17,16 +17,16 @@ PUBLIC = IPv4Address("203.0.113.7")
 @pytest.mark.parametrize(
     ("egress", "expected"),
     [
-        (Egress(), Verdict.OPEN),
-        (Egress(internet=False), Verdict.CLOSED),
-        (Egress(deny=("203.0.113.0/24",)), Verdict.CLOSED),
-        (Egress(deny=("192.0.2.0/24",)), Verdict.OPEN),
-        (Egress(internet=False, allow=("203.0.113.7",)), Verdict.OPEN),
-        (Egress(allow=("203.0.113.7",), deny=("0.0.0.0/0",)), Verdict.OPEN),
-        (Egress(internet=False, allow=("203.0.113.8",)), Verdict.CLOSED),
+        (Egress(), EgressVerdict.OPEN),
+        (Egress(internet=False), EgressVerdict.CLOSED),
+        (Egress(deny=("203.0.113.0/24",)), EgressVerdict.CLOSED),
+        (Egress(deny=("192.0.2.0/24",)), EgressVerdict.OPEN),
+        (Egress(internet=False, allow=("203.0.113.7",)), EgressVerdict.OPEN),
+        (Egress(allow=("203.0.113.7",), deny=("0.0.0.0/0",)), EgressVerdict.OPEN),
+        (Egress(internet=False, allow=("203.0.113.8",)), EgressVerdict.CLOSED),
     ],
 )
-def test_allow_wins_over_deny_and_deny_over_internet(egress: Egress, expected: Verdict) -> None:
+def test_allow_wins_over_deny_and_deny_over_internet(egress: Egress, expected: EgressVerdict) -> None:
     assert verdict(egress, PUBLIC) is expected
 
 
@@ -48,14 +48,14 @@ def test_allow_wins_over_deny_and_deny_over_internet(egress: Egress, expected: V
     ],
 )
 def test_private_addresses_are_closed_even_when_allowed(address: str) -> None:
-    assert verdict(Egress(allow=(address, "0.0.0.0/0")), IPv4Address(address)) is Verdict.CLOSED
+    assert verdict(Egress(allow=(address, "0.0.0.0/0")), IPv4Address(address)) is EgressVerdict.CLOSED
 
 
 @given(st.ip_addresses(v=4))
 def test_everything_not_global_is_closed_but_for_documentation_networks(address: IPv4Address) -> None:
     documentation = [IPv4Network(n) for n in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")]
     if not address.is_global and not any(address in network for network in documentation):
-        assert verdict(OPEN, address) is Verdict.CLOSED
+        assert verdict(OPEN, address) is EgressVerdict.CLOSED
 
 
 def test_the_networks_that_are_never_reached_do_not_overlap() -> None:
@@ -140,7 +140,7 @@ def test_headers_go_out_by_plain_http_only_if_the_rule_says_so(egress: Egress, n
 @given(st.ip_addresses(v=4), st.booleans())
 def test_no_name_leads_to_a_private_address(address: IPv4Address, any_address: bool) -> None:
     allowed = may_pass(OPEN, Passage(API, any_address, {}), address)
-    assert allowed is (verdict(OPEN, address) is Verdict.OPEN)
+    assert allowed is (verdict(OPEN, address) is EgressVerdict.OPEN)
 
 
 def test_only_the_names_that_are_allowed_may_be_asked_for() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from roost.domain.health import examine, is_tight
 from roost.domain.ids import NodeId, SandboxId
-from roost.domain.node import NodeReport, Presence, Slots
+from roost.domain.node import NodeReport, Presence, SlotCounts
 
 GIB = 1024**3
 WELL = NodeReport(
@@ -20,7 +20,7 @@ WELL = NodeReport(
     load=(1.0, 1.0, 1.0),
     cpus=2,
     memory_total_bytes=8 * GIB,
-    slots=Slots(held=1, spare=4, most=100),
+    slots=SlotCounts(held=1, spare=4, most=100),
 )
 
 
@@ -39,7 +39,7 @@ def test_a_machine_that_is_well_says_so_check_by_check() -> None:
         ("memory", replace(WELL, memory_free_bytes=GIB // 8)),
         ("memory", replace(WELL, memory_free_bytes=GIB, memory_reserve_bytes=GIB)),
         ("load", replace(WELL, load=(1.0, 9.0, 1.0))),
-        ("network", replace(WELL, slots=Slots(held=100, spare=0, most=100))),
+        ("network", replace(WELL, slots=SlotCounts(held=100, spare=0, most=100))),
         ("processes", replace(WELL, present=(Presence(SandboxId("i1"), 1, "198.18.0.2", alive=False),))),
     ],
 )

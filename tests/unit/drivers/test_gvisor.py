@@ -17,11 +17,11 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from roost.domain.errors import EngineFailed
-from roost.drivers.runtime.gvisor import GVisor, Patience
+from roost.drivers.runtime.gvisor import EngineDeadlines, GVisor
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Patience(launch_s=0.3, call_s=0.3, stall_s=0.5, end_s=0.3)
+SHORT = EngineDeadlines(launch_s=0.3, call_s=0.3, stall_s=0.5, end_s=0.3)
 HANGS = "#!/bin/sh\nexec sleep 1000\n"
 SLEEPS = "import time; time.sleep(1000)"
 
@@ -74,7 +74,7 @@ async def test_a_launch_that_hangs_is_given_up_with_what_it_started(tmp_path: Pa
 
 
 async def test_a_larger_image_has_more_time(tmp_path: Path) -> None:
-    assert Patience().restore_s(2 << 30) > Patience().restore_s(0) + 60
+    assert EngineDeadlines().restore_s(2 << 30) > EngineDeadlines().restore_s(0) + 60
     image = tmp_path / "image"
     image.mkdir()
     with (image / "pages.img").open("wb") as file:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.access import PRIVATE, Step, admit, is_private, sign, signature_refusal
+from roost.edge.access import PRIVATE, AccessStep, admit, is_private, sign, signature_refusal
 from roost.edge.head import parse_request
 from roost.edge.limits import AGENT_PORT
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 
 ID = SandboxId("i0123456789abcdefghij")
@@ -25,18 +25,18 @@ def decide(line: str, *headers: str, port: int = AGENT_PORT, **route: Any) -> An
     head = parse_request("\r\n".join((f"{line} HTTP/1.1", "Host: x", *headers, "", "")).encode())
     facts = {"address": None, "wakes": True, "access_token": TOKEN} | route
     step = admit(Route(ID, TeamId("t"), 3, **facts), head, Target(ID, port), NOW)
-    return (step.status, json.loads(step.body)["message"]) if isinstance(step, Answer) and step.body else step
+    return (step.status, json.loads(step.body)["message"]) if isinstance(step, ErrorAnswer) and step.body else step
 
 
 def test_a_running_sandbox_is_left_to_check_its_token_itself() -> None:
-    assert decide("GET /envs", address="10.0.0.1") is Step.FORWARD
-    assert decide("GET /", address="10.0.0.1", port=80) is Step.FORWARD
+    assert decide("GET /envs", address="10.0.0.1") is AccessStep.FORWARD
+    assert decide("GET /", address="10.0.0.1", port=80) is AccessStep.FORWARD
 
 
 def test_what_is_shown_to_a_running_one_must_be_good_now() -> None:
     """A token that was rotated opens nothing, whether or not the guest was told."""
     awake: dict[str, Any] = {"address": "10.0.0.1"}
-    assert decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}", **awake) is Step.FORWARD
+    assert decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}", **awake) is AccessStep.FORWARD
     status, why = decide("POST /process.Process/Start", f"X-Access-Token: {TOKEN}x", **awake)
     assert status == 401 and why.startswith("unauthorized access")
     assert decide("GET /files?path=a", "X-Access-Token: old", **awake) == (
@@ -46,9 +46,9 @@ def test_what_is_shown_to_a_running_one_must_be_good_now() -> None:
     old = sign("a", "user", "old", write=False, expiration=None).replace("+", "%2B")
     assert decide(f"GET /files?path=a&username=user&signature={old}", **awake) == (401, "invalid signature")
     good = sign("a", "user", TOKEN, write=False, expiration=None).replace("+", "%2B")
-    assert decide(f"GET /files?path=a&username=user&signature={good}", **awake) is Step.FORWARD
-    assert decide("GET /health", **awake) is Step.FORWARD
-    assert decide("GET /files?path=a", **awake) is Step.FORWARD, "the agent says that it needs a token"
+    assert decide(f"GET /files?path=a&username=user&signature={good}", **awake) is AccessStep.FORWARD
+    assert decide("GET /health", **awake) is AccessStep.FORWARD
+    assert decide("GET /files?path=a", **awake) is AccessStep.FORWARD, "the agent says that it needs a token"
 
 
 @pytest.mark.parametrize("path", ["ä/ö.txt", "a b", "ключ", "a+b", "\udcff"])
@@ -61,9 +61,9 @@ def test_signatures_are_read_as_the_agent_reads_them(path: str) -> None:
 
 
 def test_a_sleeping_one_is_woken_by_who_may() -> None:
-    assert decide("GET /", port=80) is Step.WAKE
-    assert decide("GET /health", f"X-Access-Token: {TOKEN}") is Step.WAKE
-    assert decide("GET /health", access_token="") is Step.WAKE
+    assert decide("GET /", port=80) is AccessStep.WAKE
+    assert decide("GET /health", f"X-Access-Token: {TOKEN}") is AccessStep.WAKE
+    assert decide("GET /health", access_token="") is AccessStep.WAKE
     assert decide("GET /health")[0] == 401
     assert decide("GET /health", "X-Access-Token: ")[0] == 401
     assert decide("GET /health", f"X-Access-Token: {TOKEN}x") == (401, "access token present in header but does not match")
@@ -74,13 +74,13 @@ def test_a_sleeping_one_is_woken_by_who_may() -> None:
 def test_private_routes_are_hidden_awake_and_asleep() -> None:
     for address in (None, "10.0.0.1"):
         assert decide("POST /init", f"X-Access-Token: {TOKEN}", address=address)[0] == 404
-    assert decide("POST /init", address="10.0.0.1", port=80) is Step.FORWARD
+    assert decide("POST /init", address="10.0.0.1", port=80) is AccessStep.FORWARD
 
 
 def test_signed_urls_wake_for_what_they_are_signed_for() -> None:
     reading = sign("a b", "user", TOKEN, write=False, expiration=None)
     query = f"path=a+b&username=user&signature={reading.replace('+', '%2B')}"
-    assert decide(f"GET /files?{query}") is Step.WAKE
+    assert decide(f"GET /files?{query}") is AccessStep.WAKE
     assert decide(f"POST /files?{query}") == (401, "invalid signature")
     assert decide(f"GET /envs?{query}")[0] == 401
     assert decide("GET /files?path=a") == (401, "missing signature query parameter")

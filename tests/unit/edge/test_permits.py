@@ -10,10 +10,10 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Driver, Ingress
-from roost.edge.access import Step
+from roost.edge.access import AccessStep
 from roost.edge.head import parse_request
 from roost.edge.limits import AGENT_PORT
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.permits import LinkState, Permit, ScreenPermit, drives, permit
 from roost.edge.resolve import Target
 
@@ -33,7 +33,7 @@ def decide(line: str, *headers: str, route: Route = ROUTE, port: int = AGENT_POR
     """What is permitted; of an answer its status and code."""
     head = parse_request("\r\n".join((f"{line} HTTP/1.1", "Host: x", *headers, "", "")).encode())
     decided = permit(route, head, Target(ID, port), now)
-    if not isinstance(decided, Answer):
+    if not isinstance(decided, ErrorAnswer):
         return decided
     told = json.loads(decided.body) if decided.body else {}
     return decided.status, told["error"]["code"] if "error" in told else told.get("message")
@@ -47,9 +47,9 @@ def permitted(line: str, *headers: str, **where: Any) -> Permit:
 
 def test_a_plain_request_stays_as_it_was() -> None:
     plain = permitted("GET /files?path=%2Ftmp&linked=1")
-    assert (plain.step, plain.link, plain.is_quiet, plain.is_input) == (Step.FORWARD, None, False, False)
+    assert (plain.step, plain.link, plain.is_quiet, plain.is_input) == (AccessStep.FORWARD, None, False, False)
     assert plain.head.target == b"/files?path=%2Ftmp&linked=1"
-    assert permitted("GET /health", WITH_TOKEN, route=ASLEEP).step is Step.WAKE
+    assert permitted("GET /health", WITH_TOKEN, route=ASLEEP).step is AccessStep.WAKE
 
 
 @pytest.mark.parametrize(

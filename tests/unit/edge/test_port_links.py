@@ -12,10 +12,10 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Ingress
-from roost.edge.access import Step
+from roost.edge.access import AccessStep
 from roost.edge.head import Peer, is_secure, parse_request
 from roost.edge.limits import AGENT_PORT
-from roost.edge.pages import Answer
+from roost.edge.pages import ErrorAnswer
 from roost.edge.permits import Permit, permit
 from roost.edge.resolve import Target
 
@@ -35,14 +35,16 @@ BRINGS = f"Cookie: roost_link={SECRET}"
 UPGRADE = ("Connection: Upgrade", "Upgrade: websocket")
 
 
-def decide(line: str, *headers: str, route: Route = CLOSED, host: str = HOST, now: float = NOW, **where: Any) -> Permit | Answer:
+def decide(
+    line: str, *headers: str, route: Route = CLOSED, host: str = HOST, now: float = NOW, **where: Any
+) -> Permit | ErrorAnswer:
     """Of a person's browser, unless the headers say who asks, or it is one that says nothing."""
     if where.get("says_who_asks", True) and not any(header.startswith(("Origin", "Sec-Fetch")) for header in headers):
         headers = (*headers, "Sec-Fetch-Site: none")
     head = parse_request("\r\n".join((f"{line} HTTP/1.1", f"Host: {host}", *headers, "", "")).encode("latin-1"))
     target = Target(ID, where.get("port", PORT), by_name=where.get("by_name", True))
     decided = permit(route, head, target, now, is_secure=where.get("is_secure", False))
-    assert isinstance(decided, Permit | Answer)
+    assert isinstance(decided, Permit | ErrorAnswer)
     return decided
 
 
@@ -54,7 +56,7 @@ def permitted(line: str, *headers: str, **where: Any) -> Permit:
 
 def refused(line: str, *headers: str, **where: Any) -> tuple[int, Any]:
     decided = decide(line, *headers, **where)
-    assert isinstance(decided, Answer), decided
+    assert isinstance(decided, ErrorAnswer), decided
     told = json.loads(decided.body)
     return decided.status, told["error"]["code"] if "error" in told else told["code"]
 
@@ -65,7 +67,7 @@ def cookies(allowed: Permit) -> list[bytes]:
 
 def exchanged(line: str, *headers: str, **where: Any) -> dict[bytes, bytes]:
     decided = decide(line, *headers, **where)
-    assert isinstance(decided, Answer) and decided.status == 303, decided
+    assert isinstance(decided, ErrorAnswer) and decided.status == 303, decided
     return dict(decided.fields)
 
 
@@ -99,9 +101,9 @@ def test_it_leads_to_the_same_place_without_the_token(target: str, location: str
 
 def test_what_cannot_come_again_passes_at_once_without_the_token() -> None:
     hook = permitted(f"POST /hook?a=1&roost_link={SECRET}")
-    assert (hook.head.target, hook.link, hook.step) == (b"/hook?a=1", LINK, Step.FORWARD)
+    assert (hook.head.target, hook.link, hook.step) == (b"/hook?a=1", LINK, AccessStep.FORWARD)
     socket = permitted(f"GET /live?roost_link={SECRET}", *UPGRADE, "Origin: http://elsewhere.example", route=ASLEEP)
-    assert (socket.head.target, socket.link, socket.step) == (b"/live", LINK, Step.WAKE)
+    assert (socket.head.target, socket.link, socket.step) == (b"/live", LINK, AccessStep.WAKE)
 
 
 @pytest.mark.parametrize("token", [OTHER, WATCHES, SECRET[:-1], SECRET + "0", SECRET.upper(), "", "t0ken", "agent's", "%00"])
@@ -116,8 +118,8 @@ def test_nothing_else_opens_the_port(token: str) -> None:
 
 def test_the_cookie_is_for_one_port_of_one_sandbox_until_it_ends() -> None:
     allowed = permitted("GET /a?b", BRINGS)
-    assert (allowed.link, allowed.step, allowed.head.target) == (LINK, Step.FORWARD, b"/a?b")
-    assert permitted("GET /", BRINGS, route=ASLEEP).step is Step.WAKE
+    assert (allowed.link, allowed.step, allowed.head.target) == (LINK, AccessStep.FORWARD, b"/a?b")
+    assert permitted("GET /", BRINGS, route=ASLEEP).step is AccessStep.WAKE
     assert refused("GET /", BRINGS, route=replace(ASLEEP, wakes=False)) == (502, 502)
     assert refused("GET /", BRINGS, port=PORT + 1) == (401, "link_ended")
     assert refused("GET /", BRINGS, now=NOW + 60) == (401, "link_ended")
@@ -207,10 +209,10 @@ def test_a_cookie_alone_opens_nothing() -> None:
 
 def test_where_it_could_not_be_guarded_no_cookie_is_given() -> None:
     page = decide(f"GET /?roost_link={SECRET}", "Accept: text/html,*/*", says_who_asks=False)
-    assert isinstance(page, Answer) and page.status == 403 and b"This link needs https" in page.body
+    assert isinstance(page, ErrorAnswer) and page.status == 403 and b"This link needs https" in page.body
     assert not any(name.lower() == b"set-cookie" for name, _ in page.fields)
     again = decide("GET /", BRINGS, "Accept: text/html,*/*", says_who_asks=False)
-    assert isinstance(again, Answer) and again.status == 403 and b"This link needs https" in again.body
+    assert isinstance(again, ErrorAnswer) and again.status == 403 and b"This link needs https" in again.body
 
 
 def test_a_program_needs_no_cookie() -> None:
@@ -243,7 +245,7 @@ def test_who_brings_the_token_needs_no_link() -> None:
 
 def test_people_are_told_on_a_page() -> None:
     decided = decide("GET /?roost_link=ended", "Accept: text/html")
-    assert isinstance(decided, Answer) and decided.status == 401
+    assert isinstance(decided, ErrorAnswer) and decided.status == 401
     assert b"This link opens nothing" in decided.body and b"ended" not in decided.body
 
 

@@ -5,14 +5,14 @@ import pytest
 from roost.domain.errors import Invalid
 from roost.domain.ids import SandboxId
 from roost.edge.head import parse_request
-from roost.edge.resolve import Resolver, Target
+from roost.edge.resolve import HostResolver, Target
 
 ID = SandboxId("i0123456789abcdefghij")
 
 
 def resolve(host: str, domain: str = "roost.localhost", **headers: str) -> Target | None:
     lines = [f"Host: {host}", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
-    return Resolver(domain).resolve(parse_request(("GET / HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode("latin-1")))
+    return HostResolver(domain).resolve(parse_request(("GET / HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode("latin-1")))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
 from roost.edge.access import sign
 from roost.edge.head import parse_request
-from roost.edge.limits import AGENT_PORT, Limits
-from roost.edge.pages import Answer
+from roost.edge.limits import AGENT_PORT, EdgeLimits
+from roost.edge.pages import ErrorAnswer
 from roost.edge.resolve import Target
 from roost.edge.signatures import Signatures
 from roost.testing.clock import ManualClock
@@ -33,7 +33,7 @@ class CountingRoutes(FakeRoutes):
 
 def make(count: int = 10, **limits: int) -> tuple[Signatures, CountingRoutes, ManualClock]:
     routes, clock = CountingRoutes(count), ManualClock()
-    return Signatures(routes, clock, Limits(**limits)), routes, clock
+    return Signatures(routes, clock, EdgeLimits(**limits)), routes, clock
 
 
 def url(token: str, path: str = "a b", *, write: bool = False, user: str = "", expiration: str | None = None) -> str:
@@ -45,7 +45,7 @@ def url(token: str, path: str = "a b", *, write: bool = False, user: str = "", e
 def ask(signatures: Signatures, target: str, method: str = "GET", *headers: str) -> Target | tuple[int, object] | None:
     head = parse_request("\r\n".join((f"{method} {target} HTTP/1.1", "Host: x", *headers, "", "")).encode())
     found = signatures.resolve(head)
-    if isinstance(found, Answer):
+    if isinstance(found, ErrorAnswer):
         return found.status, json.loads(found.body)["message"] if found.body else None
     return found
 

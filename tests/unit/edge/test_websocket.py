@@ -7,7 +7,7 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from roost.edge.head import RequestHead, parse_request
-from roost.edge.websocket import Refused, WebSocket
+from roost.edge.websocket import HandshakeRefused, WebSocket
 
 GOOD = (
     "Connection: keep-alive, Upgrade",
@@ -91,7 +91,7 @@ def test_text_and_what_is_too_long_are_refused() -> None:
     ],
 )
 def test_what_is_no_handshake_is_refused(fields: tuple[str, ...]) -> None:
-    with pytest.raises(Refused, match="No WebSocket can be opened"):
+    with pytest.raises(HandshakeRefused, match="No WebSocket can be opened"):
         WebSocket(head(*fields), 1000)
 
 

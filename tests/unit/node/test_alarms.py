@@ -9,7 +9,7 @@ import pytest
 
 from roost.domain.errors import NodeFull
 from roost.domain.sandbox import Size
-from roost.node.engine.alarms import Alarm, Alarms, Held
+from roost.node.engine.alarms import Alarms, MemoryAlarm, MemoryHeld
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ def read(folder: Path, file: str) -> int:
     return int((folder / file).read_text())
 
 
-async def ringing(alarm: Alarm) -> bool:
+async def ringing(alarm: MemoryAlarm) -> bool:
     with anyio.move_on_after(5):
         await alarm.rung.wait()
     return alarm.rung.is_set()
@@ -45,7 +45,7 @@ async def test_the_wall_stands_far_above_the_size(tmp_path: Path) -> None:
     assert read(folder, "memory.high") == 512 * MB
     assert read(folder, "memory.max") == 2560 * MB
     assert read(folder, "pids.max") > 4 * SIZE.pids
-    assert alarm.look() == Held(460 * MB, 409 * MB, 300 * MB)
+    assert alarm.look() == MemoryHeld(460 * MB, 409 * MB, 300 * MB)
 
 
 async def test_one_inotify_instance_hears_more_sandboxes_than_a_user_may_have_instances(tmp_path: Path) -> None:

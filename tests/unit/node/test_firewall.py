@@ -11,7 +11,7 @@ from roost.domain.proxy import Proxy
 from roost.node.network import firewall, nftables
 
 RANGE = IPv4Network("198.18.32.0/20")
-DESK = firewall.Desk(IPv4Address("198.18.32.1"), 4753, 4780)
+DESK = firewall.HostServices(IPv4Address("198.18.32.1"), 4753, 4780)
 
 
 GATE = 40123

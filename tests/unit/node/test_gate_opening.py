@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.node.network.gate.opening import LARGEST_OPENING_BYTES, Kind, Opening, read_opening
+from roost.node.network.gate.opening import LARGEST_OPENING_BYTES, Opening, Protocol, read_opening
 
 
 def hello(name: str | None) -> bytes:
@@ -33,24 +33,24 @@ HELLO = hello("api.example.com")
 
 
 def test_a_client_names_its_host() -> None:
-    assert read_opening(HELLO) == Opening(Kind.TLS, "api.example.com")
-    assert read_opening(hello("API.Example.COM")) == Opening(Kind.TLS, "api.example.com")
-    assert read_opening(hello(None)) == Opening(Kind.TLS, None)
-    assert read_opening(HELLO + b"more") == Opening(Kind.TLS, "api.example.com")
+    assert read_opening(HELLO) == Opening(Protocol.TLS, "api.example.com")
+    assert read_opening(hello("API.Example.COM")) == Opening(Protocol.TLS, "api.example.com")
+    assert read_opening(hello(None)) == Opening(Protocol.TLS, None)
+    assert read_opening(HELLO + b"more") == Opening(Protocol.TLS, "api.example.com")
 
 
 @given(st.integers(1, 600), st.integers(0, 2000))
 def test_pieces_and_records_make_no_difference(size: int, cut: int) -> None:
     said = in_records(HELLO, size)
     opening = read_opening(said[:cut])
-    assert opening == (Opening(Kind.TLS, "api.example.com") if cut >= len(said) else None)
-    assert read_opening(said) == Opening(Kind.TLS, "api.example.com")
+    assert opening == (Opening(Protocol.TLS, "api.example.com") if cut >= len(said) else None)
+    assert read_opening(said) == Opening(Protocol.TLS, "api.example.com")
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_have_an_answer(data: bytes) -> None:
     opening = read_opening(data)
-    assert opening is None or opening.kind in Kind
+    assert opening is None or opening.kind in Protocol
 
 
 @given(st.integers(0, len(HELLO) - 1), st.integers(0, 255))
@@ -72,17 +72,17 @@ def test_any_handshake_has_an_answer(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"GET / HTTP/1.1\r\n", Opening(Kind.HTTP)),
-        (b"PROPFIND /", Opening(Kind.HTTP)),
+        (b"GET / HTTP/1.1\r\n", Opening(Protocol.HTTP)),
+        (b"PROPFIND /", Opening(Protocol.HTTP)),
         (b"GE", None),
         (b"PRI", None),
-        (b"PRI * HTTP/2", Opening(Kind.OTHER)),  # has no Host that could be read in passing
-        (b"SSH-2.0-x", Opening(Kind.OTHER)),
-        (b"\x05\x01\x00", Opening(Kind.OTHER)),
+        (b"PRI * HTTP/2", Opening(Protocol.OTHER)),  # has no Host that could be read in passing
+        (b"SSH-2.0-x", Opening(Protocol.OTHER)),
+        (b"\x05\x01\x00", Opening(Protocol.OTHER)),
         (b"", None),
-        (b"\x16\x03\x01\x40\x01" + b"x" * 10, Opening(Kind.OTHER)),  # a record too long
-        (b"\x16\x03\x01\x00\x04\x02\x00\x00\x00", Opening(Kind.OTHER)),  # a ServerHello
-        (b"\x16\x03\x01\x00\x00" * (LARGEST_OPENING_BYTES // 5), Opening(Kind.OTHER)),  # empty records for ever
+        (b"\x16\x03\x01\x40\x01" + b"x" * 10, Opening(Protocol.OTHER)),  # a record too long
+        (b"\x16\x03\x01\x00\x04\x02\x00\x00\x00", Opening(Protocol.OTHER)),  # a ServerHello
+        (b"\x16\x03\x01\x00\x00" * (LARGEST_OPENING_BYTES // 5), Opening(Protocol.OTHER)),  # empty records for ever
     ],
 )
 def test_openings(data: bytes, expected: Opening | None) -> None:
@@ -102,8 +102,8 @@ def test_two_names_are_none() -> None:
         framed = b"\1" + len(body).to_bytes(3, "big") + body
         return b"\x16\3\1" + len(framed).to_bytes(2, "big") + framed
 
-    assert read_opening(said(extension(b"a.example"))) == Opening(Kind.TLS, "a.example")
-    assert read_opening(said(extension(b"a.example", b"b.example"))) == Opening(Kind.TLS, None)
-    assert read_opening(said(extension(b"a.example") * 2)) == Opening(Kind.TLS, None)
+    assert read_opening(said(extension(b"a.example"))) == Opening(Protocol.TLS, "a.example")
+    assert read_opening(said(extension(b"a.example", b"b.example"))) == Opening(Protocol.TLS, None)
+    assert read_opening(said(extension(b"a.example") * 2)) == Opening(Protocol.TLS, None)
     for name in (b"203.0.113.7", b"a.example\0.evil", b"a b", b"-", b""):
-        assert read_opening(said(extension(name))) == Opening(Kind.TLS, None)
+        assert read_opening(said(extension(name))) == Opening(Protocol.TLS, None)

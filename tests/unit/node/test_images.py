@@ -12,7 +12,7 @@ from roost.archive.manifest import DiskProof, Manifest
 from roost.domain.errors import SnapshotDamaged, SnapshotNotFound
 from roost.domain.ids import SnapshotId
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from roost.node.storage.images import Images
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ def paths(tmp_path: Path) -> SnapshotPaths:
     (paths.home / PAGES).write_bytes(os.urandom(3 << 20))
     paths.spec.write_text('{"linux": {}}')
     files = {name: manifests.prove(paths.home / name) for name in (SPEC, PAGES)}
-    manifest = Manifest(ID, Kind.MEMORY, "base", 1.0, "fake 1", (), "1", (), Size(), DiskProof("u", 1), files=files)
+    manifest = Manifest(ID, SnapshotKind.MEMORY, "base", 1.0, "fake 1", (), "1", (), Size(), DiskProof("u", 1), files=files)
     manifests.publish(paths, manifest)
     return paths
 

@@ -11,8 +11,8 @@ import pytest
 
 from roost.domain.sandbox import Size
 from roost.domain.victims import GuestProcess
-from roost.node.engine.alarms import Held
-from roost.node.engine.freezing import Hold, Stillness
+from roost.node.engine.alarms import MemoryHeld
+from roost.node.engine.freezing import FreezeHold, FreezeLock
 from roost.node.engine.memory import Guard
 from roost.testing.runtime import FakeRuntime
 
@@ -73,9 +73,9 @@ class Bell:
     async def listen(self) -> None:
         self.rung.set()
 
-    def look(self) -> Held:
+    def look(self) -> MemoryHeld:
         held = self._guest.held_bytes
-        return Held(held, held, held)
+        return MemoryHeld(held, held, held)
 
     def tasks(self) -> int:
         return 2 * len(self._guest.alive)
@@ -92,13 +92,13 @@ class Bell:
     def close(self, *, lower_wall: bool) -> None: ...
 
 
-async def started(guest: Guest, tmp_path: Path) -> Stillness:
+async def started(guest: Guest, tmp_path: Path) -> FreezeLock:
     (tmp_path / "config.json").write_text("{}")
     await guest.start("one", tmp_path)
-    return Stillness(guest, "one")
+    return FreezeLock(guest, "one")
 
 
-def guard(guest: Guest, bell: Bell, stillness: Stillness, limit_mb: int, *, pids: int = 0, calm_s: float = 5.0) -> Guard:
+def guard(guest: Guest, bell: Bell, stillness: FreezeLock, limit_mb: int, *, pids: int = 0, calm_s: float = 5.0) -> Guard:
     size = Size(memory_mb=limit_mb, pids=pids)
     return Guard(runtime=guest, container="one", size=size, alarm=bell, stillness=stillness, stall_s=0.05, calm_s=calm_s)
 
@@ -192,7 +192,7 @@ async def test_a_guard_at_work_does_not_set_going_what_a_capture_holds(tmp_path:
     guest = Guest(300)
     bell = Bell(guest, 100)
     stillness = await started(guest, tmp_path)
-    hold = Hold(stillness)
+    hold = FreezeHold(stillness)
     await hold.take()
     await until_settled(guard(guest, bell, stillness, 100), bell)
     assert guest.frozen, "the capture is not done with it"
@@ -203,7 +203,7 @@ async def test_a_guard_at_work_does_not_set_going_what_a_capture_holds(tmp_path:
 
 async def test_a_cancelled_caller_still_lets_go(tmp_path: Path) -> None:
     guest = Guest()
-    hold = Hold(await started(guest, tmp_path))
+    hold = FreezeHold(await started(guest, tmp_path))
     await hold.take()
     with anyio.CancelScope() as scope:
         scope.cancel()

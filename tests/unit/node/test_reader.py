@@ -12,7 +12,7 @@ from roost.domain.errors import Invalid, NotFound, SnapshotNotFound
 from roost.domain.file import FileType
 from roost.domain.ids import SnapshotId
 from roost.node.storage import reader
-from roost.node.storage.reader import Reader
+from roost.node.storage.reader import DiskReader
 
 pytestmark = pytest.mark.anyio
 
@@ -30,11 +30,11 @@ def disk(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def files(disk: Path, tmp_path: Path) -> Reader:
-    return Reader(VolumePaths(tmp_path / "volume"))
+def files(disk: Path, tmp_path: Path) -> DiskReader:
+    return DiskReader(VolumePaths(tmp_path / "volume"))
 
 
-async def test_directories_and_files_as_they_are(files: Reader, disk: Path) -> None:
+async def test_directories_and_files_as_they_are(files: DiskReader, disk: Path) -> None:
     home = disk / "home/user"
     (home / "deep").mkdir(parents=True)
     (home / "note").write_text("remember me")
@@ -57,7 +57,7 @@ async def test_directories_and_files_as_they_are(files: Reader, disk: Path) -> N
 @pytest.mark.parametrize(
     "target", ["{host}/secret", "../../../../../secret", "/../../secret", "/proc/self/root{host}/secret", "{host}"]
 )
-async def test_no_link_leads_out(files: Reader, disk: Path, tmp_path: Path, target: str) -> None:
+async def test_no_link_leads_out(files: DiskReader, disk: Path, tmp_path: Path, target: str) -> None:
     (disk / "way").symlink_to(target.format(host=tmp_path))
     for path in ("/way", "/way/secret"):
         with pytest.raises((NotFound, Invalid)):
@@ -67,13 +67,13 @@ async def test_no_link_leads_out(files: Reader, disk: Path, tmp_path: Path, targ
 
 
 @pytest.mark.parametrize("path", ["../secret", "/../secret", "/../../../secret", "home/../../secret"])
-async def test_no_path_leads_out(files: Reader, disk: Path, path: str) -> None:
+async def test_no_path_leads_out(files: DiskReader, disk: Path, path: str) -> None:
     (disk / "home").mkdir()
     with pytest.raises(NotFound):
         await files.read_file(ID, path, LIMIT)
 
 
-async def test_a_link_within_is_followed_from_the_disks_own_root(files: Reader, disk: Path) -> None:
+async def test_a_link_within_is_followed_from_the_disks_own_root(files: DiskReader, disk: Path) -> None:
     (disk / "etc").mkdir()
     (disk / "etc/real").write_text("the guest's")
     (disk / "absolute").symlink_to("/etc/real")
@@ -82,7 +82,7 @@ async def test_a_link_within_is_followed_from_the_disks_own_root(files: Reader, 
     assert await files.read_file(ID, "/above", LIMIT) == b"the guest's"
 
 
-async def test_what_is_no_file_is_never_opened(files: Reader, disk: Path) -> None:
+async def test_what_is_no_file_is_never_opened(files: DiskReader, disk: Path) -> None:
     os.mkfifo(disk / "pipe")  # opening it would wait for a writer
     (disk / "round").symlink_to("round")
     for path, error in (("/pipe", Invalid), ("/", Invalid), ("/round", Invalid), ("/none", NotFound)):
@@ -92,7 +92,7 @@ async def test_what_is_no_file_is_never_opened(files: Reader, disk: Path) -> Non
         await files.list_files(ID, "/pipe")
 
 
-async def test_large_files_and_strange_paths_are_refused(files: Reader, disk: Path) -> None:
+async def test_large_files_and_strange_paths_are_refused(files: DiskReader, disk: Path) -> None:
     (disk / "large").write_bytes(bytes(LIMIT + 1))
     (disk / "full").write_bytes(bytes(LIMIT))
     assert len(await files.read_file(ID, "/full", LIMIT)) == LIMIT
@@ -101,20 +101,20 @@ async def test_large_files_and_strange_paths_are_refused(files: Reader, disk: Pa
             await files.read_file(ID, path, LIMIT)
 
 
-async def test_a_name_that_is_no_text_is_shown_all_the_same(files: Reader, disk: Path) -> None:
+async def test_a_name_that_is_no_text_is_shown_all_the_same(files: DiskReader, disk: Path) -> None:
     (disk / os.fsdecode(b"caf\xe9")).touch()
     (entry,) = (await files.list_files(ID, "/")).entries
     assert entry.name == "caf\N{REPLACEMENT CHARACTER}"
 
 
-async def test_a_directory_with_too_much_in_it_is_shown_in_part(files: Reader, disk: Path) -> None:
+async def test_a_directory_with_too_much_in_it_is_shown_in_part(files: DiskReader, disk: Path) -> None:
     for number in range(reader.MOST_ENTRIES + 1):
         (disk / str(number)).touch()
     listing = await files.list_files(ID, "")
     assert listing.truncated and len(listing.entries) == reader.MOST_ENTRIES
 
 
-async def test_a_snapshot_without_a_manifest_is_none(files: Reader, disk: Path) -> None:
+async def test_a_snapshot_without_a_manifest_is_none(files: DiskReader, disk: Path) -> None:
     (disk.parent / "manifest.json").unlink()
     with pytest.raises(SnapshotNotFound):
         await files.list_files(ID, "/")

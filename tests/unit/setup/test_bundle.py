@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from roost.domain.errors import Invalid
-from roost.setup.bundle import CONTENTS, Contents, Part, read_contents, take_into_cache, take_tools
+from roost.setup.bundle import CONTENTS, BundlePart, Contents, read_contents, take_into_cache, take_tools
 
-ENGINE = Part("parts/engine.tar.xz", "engines/v1/engine.json")
-ROOTFS = Part("parts/rootfs-base.tar.xz", "rootfs/base-1.json")
+ENGINE = BundlePart("parts/engine.tar.xz", "engines/v1/engine.json")
+ROOTFS = BundlePart("parts/rootfs-base.tar.xz", "rootfs/base-1.json")
 CONTENTS_HERE = Contents(
     version="1.0",
     machine="x86_64",

@@ -10,7 +10,7 @@ import pytest
 
 from roost.serving import hold_home
 from roost.settings import Settings
-from roost.setup.doctor import Check, Status, examine, worst
+from roost.setup.doctor import Requirement, Status, examine, worst
 from roost.setup.engine_build import VERSION
 
 
@@ -29,7 +29,7 @@ def old_engine_on_the_path(tmp_path_factory: pytest.TempPathFactory, monkeypatch
     return engine
 
 
-def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+def by_name(checks: tuple[Requirement, ...]) -> dict[str, Requirement]:
     found = {check.name: check for check in checks}
     assert len(found) == len(checks)
     return found
@@ -103,7 +103,7 @@ def test_a_taken_port_is_a_failure(tmp_path: Path, taken_port: int) -> None:
 def test_the_port_of_a_server_that_runs_is_its_own(tmp_path: Path, taken_port: int) -> None:
     settings = Settings(home=tmp_path, cache=tmp_path, port=taken_port)
 
-    def says(port: int) -> Check:
+    def says(port: int) -> Requirement:
         record = {"url": f"https://127.0.0.1:{port}", "pid": os.getpid()}
         (tmp_path / "server.json").write_text(json.dumps(record))
         return by_name(examine(settings))["port"]
@@ -111,16 +111,16 @@ def test_the_port_of_a_server_that_runs_is_its_own(tmp_path: Path, taken_port: i
     assert says(taken_port).status is Status.FAILURE, "what a dead server left counts for nothing"
     with hold_home(tmp_path):
         own = says(taken_port)
-        assert own == Check("port", Status.OK, f"127.0.0.1:{taken_port} is served by this Roost (pid {os.getpid()})")
+        assert own == Requirement("port", Status.OK, f"127.0.0.1:{taken_port} is served by this Roost (pid {os.getpid()})")
         assert says(1).status is Status.FAILURE, "it serves elsewhere, and this port is somebody else's"
 
 
 def test_the_worst_counts() -> None:
-    checks = tuple(Check("x", status, "y") for status in (Status.OK, Status.WARNING))
+    checks = tuple(Requirement("x", status, "y") for status in (Status.OK, Status.WARNING))
     assert worst(()) is Status.OK
     assert worst(checks) is Status.WARNING
-    assert worst((*checks, Check("x", Status.FAILURE, "y"))) is Status.FAILURE
+    assert worst((*checks, Requirement("x", Status.FAILURE, "y"))) is Status.FAILURE
 
 
 def test_as_data() -> None:
-    assert Check("root", Status.OK, "fine").as_json() == {"name": "root", "status": "ok", "detail": "fine", "remedy": None}
+    assert Requirement("root", Status.OK, "fine").as_json() == {"name": "root", "status": "ok", "detail": "fine", "remedy": None}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.setup.mirror import Mirror, Source, choose_mirror, distribution, machine_mirror, parse_deb822, parse_one_line
+from roost.setup.mirror import Mirror, MirrorSource, choose_mirror, distribution, machine_mirror, parse_deb822, parse_one_line
 
 DEB822 = """\
 Types: deb deb-src
@@ -47,10 +47,10 @@ deb http://mirror.example/debian-security bookworm-security main
 
 def test_deb822() -> None:
     assert list(parse_deb822(DEB822)) == [
-        Source("http://mirror.example/debian", "bookworm", ("main", "contrib")),
-        Source("http://mirror.example/debian", "bookworm-updates", ("main", "contrib")),
-        Source("http://mirror.example/debian-security", "bookworm-security", ("main",)),
-        Source("https://vendor.example/node", "nodistro", ("main",)),
+        MirrorSource("http://mirror.example/debian", "bookworm", ("main", "contrib")),
+        MirrorSource("http://mirror.example/debian", "bookworm-updates", ("main", "contrib")),
+        MirrorSource("http://mirror.example/debian-security", "bookworm-security", ("main",)),
+        MirrorSource("https://vendor.example/node", "nodistro", ("main",)),
     ]
 
 
@@ -62,14 +62,14 @@ def test_deb822_values_may_go_on_over_lines() -> None:
 
 def test_one_line() -> None:
     assert list(parse_one_line(ONE_LINE)) == [
-        Source("https://vendor.example/apt", "stable-vendor", ("main",)),
-        Source("http://mirror.example/debian/", "bookworm", ("main", "contrib")),
-        Source("http://mirror.example/debian-security", "bookworm-security", ("main",)),
+        MirrorSource("https://vendor.example/apt", "stable-vendor", ("main",)),
+        MirrorSource("http://mirror.example/debian/", "bookworm", ("main", "contrib")),
+        MirrorSource("http://mirror.example/debian-security", "bookworm-security", ("main",)),
     ]
 
 
 @pytest.mark.parametrize("sources", [tuple(parse_deb822(DEB822)), tuple(parse_one_line(ONE_LINE))], ids=["deb822", "one-line"])
-def test_only_the_archives_of_debian_count(sources: tuple[Source, ...]) -> None:
+def test_only_the_archives_of_debian_count(sources: tuple[MirrorSource, ...]) -> None:
     assert choose_mirror(sources) == Mirror("http://mirror.example/debian", "http://mirror.example/debian-security")
 
 
@@ -77,7 +77,7 @@ def test_only_the_archives_of_debian_count(sources: tuple[Source, ...]) -> None:
     "uri", ["http://user:secret@private.example/debian", "file:/srv/debian", "cdrom:[Debian]/", "mirror+file:/etc/mirrors"]
 )
 def test_a_mirror_that_sandboxes_must_not_see_or_cannot_use_is_passed_over(uri: str) -> None:
-    assert choose_mirror((Source(uri, "bookworm", ("main",)),)) == Mirror()
+    assert choose_mirror((MirrorSource(uri, "bookworm", ("main",)),)) == Mirror()
 
 
 def make_etc(folder: Path, distribution_id: str) -> Path:

@@ -10,7 +10,7 @@ from roost.domain.errors import Fault
 from roost.setup.artefacts import Say
 from roost.setup.boards import PlainBoard
 from roost.setup.commands import Commands, Stopped
-from roost.setup.plan import Step, check_order, run_plan
+from roost.setup.plan import SetupStep, check_order, run_plan
 
 PATIENCE_S = 20.0  # only ever used up by a failing test
 
@@ -22,13 +22,13 @@ class Recording:
         self.events: list[tuple[str, str]] = []
         self.errors: dict[str, BaseException | None] = {}
 
-    def started(self, step: Step) -> None:
+    def started(self, step: SetupStep) -> None:
         self.events.append(("started", step.name))
 
-    def said(self, step: Step, text: str) -> None:
+    def said(self, step: SetupStep, text: str) -> None:
         self.events.append((text, step.name))
 
-    def ended(self, step: Step, seconds: float, error: BaseException | None) -> None:
+    def ended(self, step: SetupStep, seconds: float, error: BaseException | None) -> None:
         self.events.append(("ended", step.name))
         self.errors[step.name] = error
 
@@ -42,9 +42,9 @@ def test_a_step_gets_the_results_of_what_it_needs() -> None:
         return results["one"] + results["two"]
 
     steps = [
-        Step("sum", "sum", add, needs=("one", "two")),
-        Step("one", "one", returning(1)),
-        Step("two", "two", returning(2), needs=("one",)),
+        SetupStep("sum", "sum", add, needs=("one", "two")),
+        SetupStep("one", "one", returning(1)),
+        SetupStep("two", "two", returning(2), needs=("one",)),
     ]
     board = Recording()
     assert run_plan(steps, board, Commands()) == {"one": 1, "two": 2, "sum": 3}
@@ -53,7 +53,7 @@ def test_a_step_gets_the_results_of_what_it_needs() -> None:
 
 def test_independent_steps_run_side_by_side() -> None:
     meeting = threading.Barrier(3, timeout=PATIENCE_S)
-    steps = [Step(name, name, lambda _, __: meeting.wait()) for name in "abc"]
+    steps = [SetupStep(name, name, lambda _, __: meeting.wait()) for name in "abc"]
     assert run_plan(steps, Recording(), Commands()).keys() == {"a", "b", "c"}
 
 
@@ -68,9 +68,9 @@ def test_a_failure_stops_the_programs_of_the_others_and_is_raised() -> None:
         raise Fault("broken", "It broke.")
 
     steps = [
-        Step("endless", "endless", endless),
-        Step("failing", "failing", failing),
-        Step("never", "never", returning(None), needs=("failing",)),
+        SetupStep("endless", "endless", endless),
+        SetupStep("failing", "failing", failing),
+        SetupStep("never", "never", returning(None), needs=("failing",)),
     ]
     board = Recording()
     with pytest.raises(Fault, match="It broke"):
@@ -85,7 +85,7 @@ def test_an_interrupt_stops_everything() -> None:
     commands, up = Commands(), threading.Event()
 
     class Interrupting(Recording):
-        def ended(self, step: Step, seconds: float, error: BaseException | None) -> None:
+        def ended(self, step: SetupStep, seconds: float, error: BaseException | None) -> None:
             super().ended(step, seconds, error)
             if step.name == "quick":
                 raise KeyboardInterrupt
@@ -93,7 +93,7 @@ def test_an_interrupt_stops_everything() -> None:
     def endless(_: Mapping[str, Any], say: Say) -> str:
         return commands.run(["sh", "-c", "echo up; sleep 1000; true"], on_line=lambda _: up.set())
 
-    steps = [Step("endless", "endless", endless), Step("quick", "quick", lambda _, __: up.wait(PATIENCE_S))]
+    steps = [SetupStep("endless", "endless", endless), SetupStep("quick", "quick", lambda _, __: up.wait(PATIENCE_S))]
     board = Interrupting()
     with pytest.raises(KeyboardInterrupt):
         run_plan(steps, board, commands)
@@ -103,13 +103,13 @@ def test_an_interrupt_stops_everything() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [Step("a", "a", returning(1), needs=("b",)), Step("b", "b", returning(1), needs=("a",))],
-        [Step("a", "a", returning(1), needs=("missing",))],
-        [Step("a", "a", returning(1)), Step("a", "a", returning(2))],
+        [SetupStep("a", "a", returning(1), needs=("b",)), SetupStep("b", "b", returning(1), needs=("a",))],
+        [SetupStep("a", "a", returning(1), needs=("missing",))],
+        [SetupStep("a", "a", returning(1)), SetupStep("a", "a", returning(2))],
     ],
     ids=["circle", "unknown need", "same name"],
 )
-def test_a_plan_that_cannot_end_is_refused_before_it_starts(steps: list[Step]) -> None:
+def test_a_plan_that_cannot_end_is_refused_before_it_starts(steps: list[SetupStep]) -> None:
     with pytest.raises(Fault) as refused:
         check_order(steps)
     assert refused.value.code == "plan_invalid"
@@ -119,20 +119,20 @@ def test_plain_lines_are_few() -> None:
     lines: list[str] = []
     now = [0.0]
     board = PlainBoard(lines.append, clock=lambda: now[0])
-    step = Step("engine", "engine", returning(None))
+    step = SetupStep("engine", "engine", returning(None))
     board.started(step)
     for second in range(7):
         now[0] = float(second)
         board.said(step, f"second {second}")
     board.ended(step, 7, None)
-    board.ended(Step("there", "already there", returning(None)), 0.01, None)
+    board.ended(SetupStep("there", "already there", returning(None)), 0.01, None)
     assert lines == ["engine: second 0", "engine: second 3", "engine: second 6", "engine: done in 7.0 s"]
 
 
 def test_plain_lines_tell_how_it_failed() -> None:
     lines: list[str] = []
     board = PlainBoard(lines.append)
-    step = Step("engine", "engine", returning(None))
+    step = SetupStep("engine", "engine", returning(None))
     board.ended(step, 0.1, Fault("x", "y"))
     board.ended(step, 0.1, Stopped("go"))
     assert lines == ["engine: failed", "engine: stopped"]

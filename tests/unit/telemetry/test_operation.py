@@ -11,7 +11,7 @@ import pytest
 
 from roost.domain.errors import Fault, MoveTimedOut, SandboxLost, SandboxNotFound
 from roost.telemetry.log import Format, configure, get_logger
-from roost.telemetry.metrics import REGISTRY, Outcome, Work
+from roost.telemetry.metrics import REGISTRY, MetricOutcome, Work
 from roost.telemetry.operation import current_operation, operation
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ def lines() -> Lines:
     return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def _measured(work: Work, outcome: Outcome) -> float:
+def _measured(work: Work, outcome: MetricOutcome) -> float:
     labels = {"operation": work.value, "outcome": outcome.value}
     return REGISTRY.get_sample_value("roost_operation_seconds_count", labels) or 0.0
 
@@ -48,15 +48,15 @@ async def test_one_closing_line_with_facts_outcome_and_duration(lines: Lines) ->
 @pytest.mark.parametrize(
     ("error", "outcome", "level"),
     [
-        (SandboxNotFound("i1"), Outcome.REFUSED, "info"),
-        (SandboxLost("i1", "killed"), Outcome.UNAVAILABLE, "warning"),
-        (MoveTimedOut("i1", "pause", 3), Outcome.TIMED_OUT, "warning"),
-        (Fault("engine_failed", "The engine broke."), Outcome.FAILED, "error"),
-        (ValueError("a bug"), Outcome.FAILED, "error"),
+        (SandboxNotFound("i1"), MetricOutcome.REFUSED, "info"),
+        (SandboxLost("i1", "killed"), MetricOutcome.UNAVAILABLE, "warning"),
+        (MoveTimedOut("i1", "pause", 3), MetricOutcome.TIMED_OUT, "warning"),
+        (Fault("engine_failed", "The engine broke."), MetricOutcome.FAILED, "error"),
+        (ValueError("a bug"), MetricOutcome.FAILED, "error"),
     ],
 )
 async def test_an_error_passes_through_and_is_told_and_measured(
-    lines: Lines, error: Exception, outcome: Outcome, level: str
+    lines: Lines, error: Exception, outcome: MetricOutcome, level: str
 ) -> None:
     before = _measured(Work.RESUME, outcome)
     with pytest.raises(type(error)):

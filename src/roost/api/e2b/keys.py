@@ -18,7 +18,7 @@ async def list_(caller: Caller, use: Use) -> JSONResponse:
 
 
 @router.post("", status_code=201, operation_id="createApiKey")
-async def create(caller: KeyHolder, use: Use, body: models.KeyBody) -> JSONResponse:
+async def create(caller: KeyHolder, use: Use, body: models.E2bKeyBody) -> JSONResponse:
     """The key is in this answer and nowhere else."""
     record, secret = await use.keys.create(caller, body.name)
     return JSONResponse(rendering.key(record, secret), 201)

@@ -65,7 +65,7 @@ class Network(NetworkUpdate):
     httpsPorts: list[Whole] | None = None
 
 
-class CreateBody(Sent):
+class E2bCreateBody(Sent):
     templateID: Text
     timeout: Seconds | None = None
     autoPause: bool | None = None
@@ -84,12 +84,12 @@ class ConnectBody(Sent):
     memory: bool | None = None
 
 
-class ResumeBody(Sent):
+class E2bResumeBody(Sent):
     timeout: Seconds | None = None
     autoPause: bool | None = None
 
 
-class PauseBody(Sent):
+class E2bPauseBody(Sent):
     memory: bool | None = None
 
 
@@ -101,15 +101,15 @@ class RefreshBody(Sent):
     duration: Annotated[Seconds, Field(ge=0, le=3600)] | None = None
 
 
-class ForkBody(Sent):
+class E2bForkBody(Sent):
     timeout: Seconds | None = None
     count: Annotated[int, Field(ge=1, le=20)] | None = None
 
 
-class SnapshotBody(Sent):
+class E2bSnapshotBody(Sent):
     name: Text | None = None
     memory: bool | None = None
 
 
-class KeyBody(Sent):
+class E2bKeyBody(Sent):
     name: Text

@@ -20,11 +20,11 @@ router = APIRouter(prefix="/sandboxes/{ref}", tags=["sandboxes"], route_class=Ke
 v2_router = APIRouter(prefix="/v2/sandboxes/{ref}", tags=["sandboxes"], route_class=KeyedRoute)
 
 _CONNECT = models.ConnectBody()
-_PAUSE = models.PauseBody()
-_RESUME = models.ResumeBody()
+_PAUSE = models.E2bPauseBody()
+_RESUME = models.E2bResumeBody()
 _REFRESH = models.RefreshBody()
-_FORK = models.ForkBody()
-_SNAPSHOT = models.SnapshotBody()
+_FORK = models.E2bForkBody()
+_SNAPSHOT = models.E2bSnapshotBody()
 
 
 @v2_router.post("/connect", operation_id="connectSandboxV2")
@@ -52,7 +52,7 @@ async def _connect(caller: Caller, use: Use, ref: str, body: models.ConnectBody)
 
 
 @router.post("/resume", status_code=201, operation_id="resumeSandbox")
-async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _RESUME) -> JSONResponse:
+async def resume(caller: Caller, use: Use, ref: Ref, body: models.E2bResumeBody = _RESUME) -> JSONResponse:
     timeout_s = deadlines.asked_for(body.timeout, deadlines.DEFAULT_V1_S)
     before = await living(caller, use, ref)
     if verdict(before.state, Action.RESUME) is Verdict.ALREADY:
@@ -67,7 +67,7 @@ async def resume(caller: Caller, use: Use, ref: Ref, body: models.ResumeBody = _
 
 
 @router.post("/pause", status_code=204, operation_id="pauseSandbox")
-async def pause(caller: Caller, use: Use, ref: Ref, body: models.PauseBody = _PAUSE) -> Response:
+async def pause(caller: Caller, use: Use, ref: Ref, body: models.E2bPauseBody = _PAUSE) -> Response:
     record = await living(caller, use, ref)
     if verdict(record.state, Action.PAUSE) is Verdict.ALREADY:
         raise Conflict("already_paused", f"Sandbox {record.id} is paused already.", sandbox=record.id)
@@ -99,7 +99,7 @@ async def _extend(caller: Caller, use: Use, ref: str, timeout_s: float, *, allow
 
 
 @router.post("/fork", status_code=201, operation_id="forkSandbox")
-async def fork(caller: Caller, use: Use, ref: Ref, body: models.ForkBody = _FORK) -> JSONResponse:
+async def fork(caller: Caller, use: Use, ref: Ref, body: models.E2bForkBody = _FORK) -> JSONResponse:
     timeout_s = deadlines.asked_for(body.timeout, deadlines.DEFAULT_S)
     parent = await living(caller, use, ref)
     if rendering.SHOWN_AS[parent.state] == rendering.PAUSED:
@@ -120,7 +120,7 @@ async def _child(caller: Caller, use: Use, child: Sandbox | RoostError, timeout_
 
 
 @router.post("/snapshots", status_code=201, operation_id="createSnapshot")
-async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.SnapshotBody = _SNAPSHOT) -> JSONResponse:
+async def snapshot(caller: Caller, use: Use, ref: Ref, body: models.E2bSnapshotBody = _SNAPSHOT) -> JSONResponse:
     """A name that was used before means this one from now on; the older one stays, by its id."""
     record = await living(caller, use, ref)
     name = names.parse(body.name, caller.team).ours if body.name else None

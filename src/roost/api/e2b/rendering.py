@@ -18,7 +18,7 @@ from roost.domain.node import Usage
 from roost.domain.proxy import Proxy
 from roost.domain.rules import masked
 from roost.domain.sandbox import Sandbox
-from roost.domain.snapshot import Kind, Snapshot
+from roost.domain.snapshot import Snapshot, SnapshotKind
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 
@@ -99,7 +99,7 @@ def detail(record: Sandbox, catalogue: Catalogue, about: About, snapshot: Snapsh
         "lifecycle": {"onTimeout": record.policy.on_timeout.value, "autoResume": record.policy.wake_on_traffic},
     }
     if snapshot is not None:
-        shown["pauseMode"] = "full" if snapshot.kind is Kind.MEMORY else "filesystem"
+        shown["pauseMode"] = "full" if snapshot.kind is SnapshotKind.MEMORY else "filesystem"
     return shown
 
 

@@ -30,17 +30,17 @@ IdempotencyKey = Annotated[str | None, Header(pattern="^[A-Za-z0-9-]{1,255}$")]
 
 
 @router.post("/v2/sandboxes", status_code=201, operation_id="createSandboxV2")
-async def create(caller: Caller, use: Use, body: models.CreateBody, idempotency_key: IdempotencyKey = None) -> JSONResponse:
+async def create(caller: Caller, use: Use, body: models.E2bCreateBody, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     return await _create(caller, use, body, deadlines.DEFAULT_S, idempotency_key)
 
 
 @router.post("/sandboxes", status_code=201, operation_id="createSandbox")
-async def create_v1(caller: Caller, use: Use, body: models.CreateBody, idempotency_key: IdempotencyKey = None) -> JSONResponse:
+async def create_v1(caller: Caller, use: Use, body: models.E2bCreateBody, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     return await _create(caller, use, body, deadlines.DEFAULT_V1_S, idempotency_key)
 
 
 async def _create(
-    caller: Caller, use: Use, body: models.CreateBody, default_s: float, idempotency_key: str | None
+    caller: Caller, use: Use, body: models.E2bCreateBody, default_s: float, idempotency_key: str | None
 ) -> JSONResponse:
     if body.volumeMounts:
         raise not_there("Volumes")
@@ -65,7 +65,7 @@ async def _create(
     return JSONResponse(await rendering.sandbox(caller, use, record), 201)
 
 
-def _policy(body: models.CreateBody) -> SleepPolicy:
+def _policy(body: models.E2bCreateBody) -> SleepPolicy:
     keep_memory = body.autoPauseMemory is not False
     wakes = body.autoResume is not None and body.autoResume.enabled
     if not keep_memory and not body.autoPause:

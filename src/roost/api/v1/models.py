@@ -16,7 +16,7 @@ from roost.api.v1.schema import GIVEN, TAKEN, Pairs, Seconds, Text, Timestamp, W
 from roost.domain.events import EventKind
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import OnTimeout
-from roost.domain.snapshot import Kind, Purpose
+from roost.domain.snapshot import Purpose, SnapshotKind
 
 
 class Taken(BaseModel):
@@ -277,7 +277,7 @@ class ActivityModel(Given):
 class SnapshotModel(Given):
     id: str
     name: str | None
-    kind: Kind
+    kind: SnapshotKind
     purpose: Purpose
     template: str
     sandbox: str | None

@@ -9,8 +9,8 @@ from roost.api.http import error_content
 from roost.api.services import About
 from roost.api.v1 import models
 from roost.api.v1.network import network
-from roost.control.access.tokens import Given
-from roost.control.sandboxes.power import Resumed
+from roost.control.access.tokens import IssuedTokens
+from roost.control.sandboxes.power import ResumeResult
 from roost.control.templates.builds import Build
 from roost.control.templates.templates import TemplateUsage
 from roost.domain.activity import Activity
@@ -91,11 +91,11 @@ def sandbox(record: Sandbox, about: About) -> models.SandboxModel:
     return models.SandboxModel(**_sandbox_fields(record, about))
 
 
-def entered(given: Given, about: About) -> models.EnteredModel:
+def entered(given: IssuedTokens, about: About) -> models.EnteredModel:
     return models.EnteredModel(**_sandbox_fields(given.sandbox, about), access_token=given.access, traffic_token=given.traffic)
 
 
-def resumed(result: Resumed, about: About) -> models.ResumedModel:
+def resumed(result: ResumeResult, about: About) -> models.ResumedModel:
     return models.ResumedModel(**_sandbox_fields(result.sandbox, about), cold=result.cold, lost=list(result.lost))
 
 
@@ -103,9 +103,9 @@ def error(failure: RoostError) -> models.ErrorDetail:
     return models.ErrorDetail(**error_content(failure))
 
 
-def forked(children: list[Given | RoostError], about: About) -> models.ForkAnswer:
+def forked(children: list[IssuedTokens | RoostError], about: About) -> models.ForkAnswer:
     return models.ForkAnswer(
-        sandboxes=[entered(child, about) for child in children if isinstance(child, Given)],
+        sandboxes=[entered(child, about) for child in children if isinstance(child, IssuedTokens)],
         errors=[
             models.ForkFailure(**{**error_content(child), "index": index})
             for index, child in enumerate(children)

@@ -36,7 +36,7 @@ def cp(
 
     Into an existing directory it goes under its own name; anything else is the new name. Relative paths in a sandbox
     start at home."""
-    origin, target = Place.of(source), Place.of(destination)
+    origin, target = CopyEnd.of(source), CopyEnd.of(destination)
     if (origin.sandbox is None) == (target.sandbox is None):
         raise Invalid("invalid", "One of the two must be in a sandbox, written SANDBOX:PATH, and the other one here.")
     with connect() as roost:
@@ -50,17 +50,17 @@ def cp(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CopyEnd:
     sandbox: str | None
     path: str
 
     @staticmethod
-    def of(text: str) -> Place:
+    def of(text: str) -> CopyEnd:
         """`name:path` is in a sandbox, unless a slash comes first: `./a:b` is a file here."""
         sandbox, colon, path = text.partition(":")
         if not colon or not sandbox or "/" in sandbox:
-            return Place(None, text)
-        return Place(sandbox, path or ".")
+            return CopyEnd(None, text)
+        return CopyEnd(sandbox, path or ".")
 
 
 def _upload(sandbox: Sandbox, local: Path, path: str, user: str | None) -> str:

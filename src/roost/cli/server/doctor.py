@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from roost.settings import Settings
-from roost.setup.doctor import Check, Status, examine, worst
+from roost.setup.doctor import Requirement, Status, examine, worst
 
 MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("warning", "yellow"), Status.FAILURE: ("failure", "red")}
 
@@ -33,7 +33,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _print(console: Console, checks: tuple[Check, ...]) -> None:
+def _print(console: Console, checks: tuple[Requirement, ...]) -> None:
     width = max(len(check.name) for check in checks)
     for check in checks:
         word, colour = MARKS[check.status]

@@ -38,11 +38,11 @@ def down(
     if every:
         ending = _down_with_everything(settings, running)
     elif running is None:
-        ending = Ending(f"No server runs on {settings.home}.", ended=False)
+        ending = DownResult(f"No server runs on {settings.home}.", ended=False)
     else:
         with waiting("Ending the server"):
             stop(running)
-        ending = Ending(f"The server on {settings.home} has ended; its sandboxes live on. `roost up` takes them up again.")
+        ending = DownResult(f"The server on {settings.home} has ended; its sandboxes live on. `roost up` takes them up again.")
     if as_json:
         facts = {"ended": ending.ended, "unmounted": ending.unmounted, "asleep": list(ending.asleep)}
         say_json({"home": str(settings.home), **facts})
@@ -51,14 +51,14 @@ def down(
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class DownResult:
     sentence: str
     ended: bool = True  # False: there was nothing to end
     unmounted: bool = False
     asleep: tuple[str, ...] = ()  # what was put to sleep
 
 
-def _down_with_everything(settings: Settings, running: Running | None) -> Ending:
+def _down_with_everything(settings: Settings, running: Running | None) -> DownResult:
     from roost.cli.server.machine import stop
     from roost.node.storage.attachments import Attachments
     from roost.setup.commands import Commands
@@ -68,7 +68,7 @@ def _down_with_everything(settings: Settings, running: Running | None) -> Ending
         if settings.volume.is_mount() and not any(settings.run_dir.glob("runsc/*.state")):
             unmount_volume(settings.home, Commands())
             Attachments(settings.run_dir / "volumes").close()
-            return Ending(f"No server and no sandbox runs on {settings.home}; its volume is unmounted.", unmounted=True)
+            return DownResult(f"No server and no sandbox runs on {settings.home}; its volume is unmounted.", unmounted=True)
         if settings.volume.is_mount():
             raise Conflict(
                 "no_server",
@@ -76,14 +76,14 @@ def _down_with_everything(settings: Settings, running: Running | None) -> Ending
                 " Start one with `roost up --detach`, then run this again.",
                 home=str(settings.home),
             )
-        return Ending(f"Nothing runs on {settings.home}.", ended=False)
+        return DownResult(f"Nothing runs on {settings.home}.", ended=False)
     asleep = _sleep_all(running, settings)
     with waiting("Ending the server"):
         stop(running)
     with waiting("Unmounting the volume"):
         unmount_volume(settings.home, Commands())
     sentence = f"The server on {settings.home} has ended and its volume is unmounted. `roost up` brings everything back."
-    return Ending(sentence, unmounted=True, asleep=asleep)
+    return DownResult(sentence, unmounted=True, asleep=asleep)
 
 
 def _sleep_all(running: Running, settings: Settings) -> tuple[str, ...]:

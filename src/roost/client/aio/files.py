@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 
 from roost.client import agent
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.aio.transport import AsyncTransport
 from roost.client.bodies import AsyncContent, body_async
 from roost.client.records import FileEntry
@@ -19,7 +19,7 @@ from roost.domain.errors import NotFound
 class AsyncFiles:
     """Relative paths start at the user's home. `user` owns what is made and must be allowed to read what is read."""
 
-    def __init__(self, transport: AsyncTransport, door: Door, user: str | None = None) -> None:
+    def __init__(self, transport: AsyncTransport, door: AgentAccess, user: str | None = None) -> None:
         self._transport = transport
         self._door = door
         self._user = user

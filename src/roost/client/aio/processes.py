@@ -11,7 +11,7 @@ import anyio
 import httpx
 
 from roost.client import agent
-from roost.client.agent import Command, Door
+from roost.client.agent import AgentAccess, Command
 from roost.client.aio.transport import AsyncTransport
 from roost.client.beside import beside_async
 from roost.client.connect import STREAM_HEADERS, Envelopes, envelope
@@ -27,7 +27,9 @@ class AsyncProcess:
     The process does not depend on the client: closing, or losing the connection, leaves it running. A lost connection
     is made again by itself and the output goes on at the next byte."""
 
-    def __init__(self, transport: AsyncTransport, door: Door, tracker: Tracker, *, user: str | None, on_terminal: bool) -> None:
+    def __init__(
+        self, transport: AsyncTransport, door: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool
+    ) -> None:
         self._transport = transport
         self._door = door
         self._tracker = tracker
@@ -39,7 +41,7 @@ class AsyncProcess:
         self._waiting: list[Output] = []
 
     @classmethod
-    async def start(cls, transport: AsyncTransport, door: Door, command: Command) -> AsyncProcess:
+    async def start(cls, transport: AsyncTransport, door: AgentAccess, command: Command) -> AsyncProcess:
         """Runs when this returns. Raises what the agent refuses: no such program, user or directory."""
         tag = f"roost-{uuid.uuid4().hex}"
         process = cls(transport, door, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
@@ -54,7 +56,9 @@ class AsyncProcess:
         return process
 
     @classmethod
-    async def attach(cls, transport: AsyncTransport, door: Door, pid: int, *, from_sequence: int | None = None) -> AsyncProcess:
+    async def attach(
+        cls, transport: AsyncTransport, door: AgentAccess, pid: int, *, from_sequence: int | None = None
+    ) -> AsyncProcess:
         """Joins a process that runs: its output from now on, or from byte `from_sequence` on as far as the agent still
         has it."""
         process = cls(transport, door, Tracker({"pid": pid}), user=None, on_terminal=False)

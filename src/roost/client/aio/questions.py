@@ -7,13 +7,13 @@ from contextlib import aclosing
 import httpx
 
 from roost.client import questions
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.aio.transport import AsyncTransport
 from roost.client.questions import OPEN, WAIT_S, QuestionRecord
 from roost.client.wire import translate
 
 
-async def look(transport: AsyncTransport, door: Door) -> bytes:
+async def look(transport: AsyncTransport, door: AgentAccess) -> bytes:
     """The sandbox's screen, to go with a question. Raises Unsupported when it has none."""
     try:
         async with aclosing(await transport.stream(questions.picture(door))) as response:

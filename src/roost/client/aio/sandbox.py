@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import Any
 
 from roost.client import agent, calls, links, questions
-from roost.client.agent import Command, Door
+from roost.client.agent import AgentAccess, Command
 from roost.client.aio.desktop import AsyncDesktop
 from roost.client.aio.files import AsyncFiles
 from roost.client.aio.processes import AsyncProcess, run_to_end
@@ -31,8 +31,8 @@ class AsyncSandbox:
         return self.record.id
 
     @property
-    def door(self) -> Door:
-        return Door(self.record.id)
+    def door(self) -> AgentAccess:
+        return AgentAccess(self.record.id)
 
     @property
     def files(self) -> AsyncFiles:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import httpx
 
 from roost.client import status
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.aio.transport import AsyncTransport
 from roost.client.status import COMMANDS, LINES, LastLines, OpenPort, PastCommand, RunningProcess
 from roost.client.wire import translate
@@ -17,7 +17,7 @@ from roost.client.wire import translate
 class AsyncStatus:
     """Looking changes nothing: it neither wakes a sandbox nor counts as activity. Of one that is asleep it raises Conflict."""
 
-    def __init__(self, transport: AsyncTransport, door: Door) -> None:
+    def __init__(self, transport: AsyncTransport, door: AgentAccess) -> None:
         self._transport = transport
         self._door = door
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from roost.client import screen_calls
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.blocking.transport import Transport
 from roost.client.pictures import FrameReader, Point, Screen, Screenshot, Window
 from roost.client.wire import Streaming, translate
@@ -23,7 +23,7 @@ class Desktop:
     the pointer is then. Raises Unsupported (`no_desktop`) in a sandbox without one, Conflict (`person_drives`) while a person
     has taken over."""
 
-    def __init__(self, transport: Transport, door: Door) -> None:
+    def __init__(self, transport: Transport, door: AgentAccess) -> None:
         self._transport = transport
         self._door = door
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from roost.client import agent
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.blocking.transport import Transport
 from roost.client.bodies import Content, body
 from roost.client.records import FileEntry
@@ -20,7 +20,7 @@ from roost.domain.errors import NotFound
 class Files:
     """Relative paths start at the user's home. `user` owns what is made and must be allowed to read what is read."""
 
-    def __init__(self, transport: Transport, door: Door, user: str | None = None) -> None:
+    def __init__(self, transport: Transport, door: AgentAccess, user: str | None = None) -> None:
         self._transport = transport
         self._door = door
         self._user = user

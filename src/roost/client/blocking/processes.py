@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from roost.client import agent
-from roost.client.agent import Command, Door
+from roost.client.agent import AgentAccess, Command
 from roost.client.beside import beside
 from roost.client.blocking.transport import Transport
 from roost.client.connect import STREAM_HEADERS, Envelopes, envelope
@@ -28,7 +28,7 @@ class Process:
     The process does not depend on the client: closing, or losing the connection, leaves it running. A lost connection
     is made again by itself and the output goes on at the next byte."""
 
-    def __init__(self, transport: Transport, door: Door, tracker: Tracker, *, user: str | None, on_terminal: bool) -> None:
+    def __init__(self, transport: Transport, door: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool) -> None:
         self._transport = transport
         self._door = door
         self._tracker = tracker
@@ -40,7 +40,7 @@ class Process:
         self._waiting: list[Output] = []
 
     @classmethod
-    def start(cls, transport: Transport, door: Door, command: Command) -> Process:
+    def start(cls, transport: Transport, door: AgentAccess, command: Command) -> Process:
         """Runs when this returns. Raises what the agent refuses: no such program, user or directory."""
         tag = f"roost-{uuid.uuid4().hex}"
         process = cls(transport, door, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
@@ -55,7 +55,7 @@ class Process:
         return process
 
     @classmethod
-    def attach(cls, transport: Transport, door: Door, pid: int, *, from_sequence: int | None = None) -> Process:
+    def attach(cls, transport: Transport, door: AgentAccess, pid: int, *, from_sequence: int | None = None) -> Process:
         """Joins a process that runs: its output from now on, or from byte `from_sequence` on as far as the agent still
         has it."""
         process = cls(transport, door, Tracker({"pid": pid}), user=None, on_terminal=False)

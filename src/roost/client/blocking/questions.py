@@ -8,13 +8,13 @@ from contextlib import closing
 import httpx
 
 from roost.client import questions
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.blocking.transport import Transport
 from roost.client.questions import OPEN, WAIT_S, QuestionRecord
 from roost.client.wire import translate
 
 
-def look(transport: Transport, door: Door) -> bytes:
+def look(transport: Transport, door: AgentAccess) -> bytes:
     """The sandbox's screen, to go with a question. Raises Unsupported when it has none."""
     try:
         with closing(transport.stream(questions.picture(door))) as response:

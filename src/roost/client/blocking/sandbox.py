@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from roost.client import agent, calls, links, questions
-from roost.client.agent import Command, Door
+from roost.client.agent import AgentAccess, Command
 from roost.client.blocking.desktop import Desktop
 from roost.client.blocking.files import Files
 from roost.client.blocking.processes import Process, run_to_end
@@ -32,8 +32,8 @@ class Sandbox:
         return self.record.id
 
     @property
-    def door(self) -> Door:
-        return Door(self.record.id)
+    def door(self) -> AgentAccess:
+        return AgentAccess(self.record.id)
 
     @property
     def files(self) -> Files:

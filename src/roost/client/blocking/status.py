@@ -9,7 +9,7 @@ from collections.abc import Generator
 import httpx
 
 from roost.client import status
-from roost.client.agent import Door
+from roost.client.agent import AgentAccess
 from roost.client.blocking.transport import Transport
 from roost.client.status import COMMANDS, LINES, LastLines, OpenPort, PastCommand, RunningProcess
 from roost.client.wire import translate
@@ -18,7 +18,7 @@ from roost.client.wire import translate
 class Status:
     """Looking changes nothing: it neither wakes a sandbox nor counts as activity. Of one that is asleep it raises Conflict."""
 
-    def __init__(self, transport: Transport, door: Door) -> None:
+    def __init__(self, transport: Transport, door: AgentAccess) -> None:
         self._transport = transport
         self._door = door
 

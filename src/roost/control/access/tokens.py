@@ -1,4 +1,4 @@
-"""Tokens of sandboxes: what opens the agent inside, and the ports of one that is not public. Given to whoever may enter.
+"""Tokens of sandboxes: what opens the agent inside, and the ports of one that is not public. IssuedTokens to whoever may enter.
 
 To whom they were given is kept in the record, written before they are: so a key that is revoked can take back what it was given
 (`revocations`), and only that.
@@ -30,7 +30,7 @@ TOLD_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class IssuedTokens:
     """A sandbox with its tokens, for somebody who may have them."""
 
     sandbox: Sandbox
@@ -45,22 +45,22 @@ class Tokens:
         self._clock = clock
         self._random = random
 
-    async def give(self, principal: Principal, ref: str) -> Given:
+    async def give(self, principal: Principal, ref: str) -> IssuedTokens:
         """Raises SandboxNotFound, SandboxDead, Unauthenticated when the key was revoked just now."""
         async with self._store.reading() as reader:
             record = await find_sandbox(reader, principal, ref, Verb.ENTER)
         return await self.give_of(principal, record)
 
-    async def give_of(self, principal: Principal, record: Sandbox) -> Given:
+    async def give_of(self, principal: Principal, record: Sandbox) -> IssuedTokens:
         """As `give`, of a record that was read, or made, just now."""
         require(principal, Verb.ENTER, Thing(record.team, record.id), SandboxNotFound(record.id))
         if record.state not in LIVING:
             raise SandboxDead(record.id, record.reason)
         if not _is_given(record, principal):
             record = await self._note(principal, record)
-        return Given(record, record.access_token, record.ingress.token)
+        return IssuedTokens(record, record.access_token, record.ingress.token)
 
-    async def rotate(self, principal: Principal, ref: str) -> Given:
+    async def rotate(self, principal: Principal, ref: str) -> IssuedTokens:
         """It has new tokens, which its caller is given; the old ones open nothing, and what they opened is cut. A guest that runs
         is told at once, one that sleeps when it wakes. Raises as `give`."""
         async with self._store.transaction() as transaction:
@@ -70,7 +70,7 @@ class Tokens:
                 raise SandboxDead(record.id, record.reason)
             record = await self._change(transaction, record, holders(principal), "somebody asked for it")
         await self._notices.tell(record.id)
-        return Given(record, record.access_token, record.ingress.token)
+        return IssuedTokens(record, record.access_token, record.ingress.token)
 
     async def take_back(self, key: ApiKey) -> None:
         """Of every sandbox whose tokens the revoked key may have, they are changed. May be called twice."""

@@ -7,7 +7,7 @@ from roost.domain.access import MACHINE, Principal, Verb, forbidden, require
 from roost.domain.errors import NodeFull
 from roost.domain.ids import NodeId
 from roost.domain.node import EgressOrder, InformOrder, NodeReport
-from roost.domain.placement import Need, Room, rank
+from roost.domain.placement import Room, RoomNeeded, rank
 from roost.domain.sandbox import Sandbox
 
 
@@ -50,4 +50,4 @@ class Nodes:
 
 def _choose(reports: list[NodeReport], holder: NodeId) -> NodeId:
     rooms = [Room(each.node, each.memory_room_bytes, each.disk_free_bytes) for each in reports if each.node == holder]
-    return rank(rooms, Need())[0]
+    return rank(rooms, RoomNeeded())[0]

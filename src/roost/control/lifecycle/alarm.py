@@ -7,7 +7,7 @@ import anyio
 from roost.contracts.clock import Clock
 
 
-class Alarm:
+class DeadlineTimer:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._at: float | None = None

@@ -21,7 +21,7 @@ from roost.control.lifecycle.guard import guard
 from roost.control.lifecycle.moves import Intent
 from roost.control.lifecycle.repairs import Repairs
 from roost.control.lifecycle.sandbox_tasks import SandboxTasks
-from roost.control.people.hands import GRACE_S, Drivers
+from roost.control.people.hands import GRACE_S, Hands
 from roost.control.people.links import Links
 from roost.control.people.live import Live
 from roost.control.people.notices import GuestNotices
@@ -231,7 +231,7 @@ class EndLinks(Quiet):
 class EndSeats(Quiet):
     """A person whose browser went away drives no longer."""
 
-    def __init__(self, *, drivers: Drivers) -> None:
+    def __init__(self, *, drivers: Hands) -> None:
         self._drivers = drivers
 
     async def run(self) -> float | None:

@@ -15,7 +15,7 @@ from roost.domain.ids import SnapshotId
 from roost.domain.lifecycle import Action, State
 from roost.domain.node import Captured, KillOrder, Placed
 from roost.domain.sandbox import Operation, Sandbox
-from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def success_event(record: Sandbox, operation: Operation, result: Placed | Captur
     if isinstance(result, Placed):
         facts |= {"cold": result.cold, "incarnation": record.incarnation}
     if isinstance(result, Captured):
-        memory = result.kind is Kind.MEMORY
+        memory = result.kind is SnapshotKind.MEMORY
         facts |= {"snapshot": result.snapshot, "memory": memory, "frozen_s": round(result.frozen_s, 3)}
     match operation.action:
         case Action.CREATE:

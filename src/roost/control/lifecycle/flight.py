@@ -16,7 +16,7 @@ from roost.domain.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FlightOutcome:
     """How a move ended well: the record as it is now, and what came of it."""
 
     sandbox: Sandbox
@@ -35,7 +35,7 @@ class Flight:
         self.scope = anyio.CancelScope()
         self.overtaken_by: Action | None = None
         self.timed_out = False
-        self._outcome: Outcome | None = None
+        self._outcome: FlightOutcome | None = None
         self._error: Exception | None = None
         self._landed = anyio.Event()
 
@@ -63,7 +63,7 @@ class Flight:
             return SandboxDead(self.sandbox, f"killed before its {self.action} was done")
         return MoveOvertaken(self.sandbox, self.action, by)
 
-    def land(self, outcome: Outcome) -> None:
+    def land(self, outcome: FlightOutcome) -> None:
         self._outcome = outcome
         self._landed.set()
 
@@ -86,7 +86,7 @@ class Flight:
     async def ended(self) -> None:
         await self._landed.wait()
 
-    async def result(self) -> Outcome:
+    async def result(self) -> FlightOutcome:
         """The shared end. Each waiter gets the error as an exception of its own, so that tracebacks do not pile up on one."""
         await self._landed.wait()
         if self._error is not None:

@@ -21,7 +21,7 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.store import Store, Transaction
 from roost.control.lifecycle.deadline import run_until
 from roost.control.lifecycle.endings import Leftovers
-from roost.control.lifecycle.flight import Flight, Outcome
+from roost.control.lifecycle.flight import Flight, FlightOutcome
 from roost.control.lifecycle.moves import Birth, Ended, Intent, Moves, Salvage
 from roost.control.lifecycle.orders import carry_out
 from roost.control.sandboxes.trash import Trash
@@ -110,7 +110,7 @@ class Flights:
             born = [await self._moves.bear(transaction, birth) for birth in await prepare(transaction)]
         return [self._launch(record) for record in born]
 
-    async def ask(self, intent: Intent) -> Outcome:
+    async def ask(self, intent: Intent) -> FlightOutcome:
         """Does what is wanted, or shares it when it is under way already. Raises SandboxNotFound, SandboxDead, WrongState,
         MoveTimedOut, MoveOvertaken, or what the node raises."""
         while True:
@@ -118,7 +118,7 @@ class Flights:
             async with _undisturbed(), self._lock(intent.sandbox):
                 step = await self._decide(intent)
             match step:
-                case Outcome():
+                case FlightOutcome():
                     return step
                 case Share(flight):
                     return await flight.result()
@@ -179,7 +179,7 @@ class Flights:
             ended = await self._moves.process_ended(sandbox, incarnation, fact, detail, salvage)
             self._publish(record.node, ended)
 
-    async def _decide(self, intent: Intent) -> Outcome | Share | Await:
+    async def _decide(self, intent: Intent) -> FlightOutcome | Share | Await:
         async with self._store.transaction(durable=intent.action not in _HARMLESS) as transaction:
             record = await transaction.get(Sandbox, intent.sandbox)
             if record is None:
@@ -198,7 +198,7 @@ class Flights:
                     return Await(flight)
                 case Verdict.ALREADY:
                     entry = await transaction.get(Snapshot, record.snapshot) if record.snapshot else None
-                    return Outcome(record, snapshot=entry)
+                    return FlightOutcome(record, snapshot=entry)
                 case Verdict.REFUSE:
                     raise _refusal(record, intent.action)
                 case Verdict.IGNORE | Verdict.DIE | Verdict.REWIND | Verdict.REPAUSE:
@@ -281,7 +281,7 @@ class Flights:
             flight.fail(flight.overtaken_error)
             return await self._unwanted(flight, result)
         placed = result if isinstance(result, Placed) else None
-        flight.land(Outcome(ended.sandbox, placed, ended.snapshot))
+        flight.land(FlightOutcome(ended.sandbox, placed, ended.snapshot))
         return ended
 
     async def _unwanted(self, flight: Flight, result: Placed | Captured | None) -> Ended | None:

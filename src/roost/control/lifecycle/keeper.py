@@ -14,7 +14,7 @@ from anyio.abc import TaskStatus
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Change, Followed
-from roost.control.lifecycle.alarm import Alarm
+from roost.control.lifecycle.alarm import DeadlineTimer
 from roost.control.lifecycle.guard import guard
 from roost.control.lifecycle.recovery import Recovery
 from roost.control.lifecycle.sandbox_tasks import SandboxTasks
@@ -37,7 +37,9 @@ class Chore(Protocol):
 
 
 class Keeper:
-    def __init__(self, *, clock: Clock, alarm: Alarm, recovery: Recovery, tasks: SandboxTasks, chores: Sequence[Chore]) -> None:
+    def __init__(
+        self, *, clock: Clock, alarm: DeadlineTimer, recovery: Recovery, tasks: SandboxTasks, chores: Sequence[Chore]
+    ) -> None:
         self._clock = clock
         self._alarm = alarm
         self._recovery = recovery

@@ -34,11 +34,11 @@ from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.lifecycle import ASLEEP, MOVES, Action, State, Verdict, verdict
 from roost.domain.node import Captured, CaptureOrder, KillOrder, Placed
 from roost.domain.sandbox import Operation, Sandbox, Size
-from roost.domain.snapshot import Kind, Snapshot
+from roost.domain.snapshot import Snapshot, SnapshotKind
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MoveLimits:
     """How long a move may take before its caller is told so, and how often it is tried before it counts as failed."""
 
     start_s: float = 120.0  # create, resume
@@ -101,11 +101,11 @@ class Salvage:
 
 
 class Moves:
-    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, limits: Limits | None = None) -> None:
+    def __init__(self, *, store: Store, clock: Clock, random: ids.Random, limits: MoveLimits | None = None) -> None:
         self._store = store
         self._clock = clock
         self._random = random
-        self.limits = limits or Limits()
+        self.limits = limits or MoveLimits()
 
     # Beginning
 
@@ -135,7 +135,7 @@ class Moves:
         elif intent.action is Action.RESUME and record.snapshot:
             snapshot = record.snapshot
             entry = await transaction.get(Snapshot, snapshot)
-            keep_memory = keep_memory and (entry is None or entry.kind is Kind.MEMORY)
+            keep_memory = keep_memory and (entry is None or entry.kind is SnapshotKind.MEMORY)
         elif intent.action is Action.KILL and intent.keep:
             snapshot, keep_memory = self._trash_of(record), False
         operation = self._operation(intent.action, record.size, keep_memory=keep_memory, why=intent.why)

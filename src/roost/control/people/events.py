@@ -16,7 +16,7 @@ from roost.domain.ids import SandboxId
 _BATCH = 100
 
 
-class Feed:
+class EventLog:
     def __init__(self, *, store: Store) -> None:
         self._store = store
 

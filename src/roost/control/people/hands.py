@@ -51,7 +51,7 @@ class Seat:
         return self.sandbox.driver
 
 
-class Drivers:
+class Hands:
     def __init__(self, *, store: Store, clock: Clock, routes: RouteTable, ledger: Ledger, notices: GuestNotices) -> None:
         self._store = store
         self._clock = clock

@@ -36,7 +36,7 @@ class View:
     at: float
 
 
-class Fleet:
+class Overview:
     def __init__(self, *, store: Store, pulses: Pulses, live: Live, clock: Clock) -> None:
         self._store = store
         self._pulses = pulses

@@ -18,7 +18,7 @@ from roost.contracts.store import EventQuery, Query, Reader, Store, Transaction
 from roost.control.lifecycle.deadline import run_until
 from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.moves import Intent
-from roost.control.people.events import Feed
+from roost.control.people.events import EventLog
 from roost.control.sandboxes.pages import Page, read_page
 from roost.control.sandboxes.references import find_sandbox
 from roost.domain import ids
@@ -57,7 +57,7 @@ class AskQuestion:
 
 
 class Questions:
-    def __init__(self, *, store: Store, feed: Feed, flights: Flights, clock: Clock, random: ids.Random) -> None:
+    def __init__(self, *, store: Store, feed: EventLog, flights: Flights, clock: Clock, random: ids.Random) -> None:
         self._store = store
         self._feed = feed
         self._flights = flights

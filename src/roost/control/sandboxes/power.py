@@ -20,7 +20,7 @@ SLEEPS_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class ResumeResult:
     """Awake. `cold`: it booted from its disk; `lost` are the commands that ran in the memory that was left out."""
 
     sandbox: Sandbox
@@ -40,7 +40,7 @@ class Power:
         intent = Intent(record.id, Action.PAUSE, why=why, keep_memory=keep_memory)
         return (await self._flights.ask(intent)).sandbox
 
-    async def resume(self, principal: Principal, ref: str, *, cold: bool = False, why: str = "api") -> Resumed:
+    async def resume(self, principal: Principal, ref: str, *, cold: bool = False, why: str = "api") -> ResumeResult:
         """Awake afterwards. One that sleeps without its memory boots. Raises SnapshotDamaged or SnapshotForeign when its memory
         cannot be used: the caller may then agree to `cold`, which boots its disk and says what was lost."""
         record = await self._find(principal, ref)
@@ -72,11 +72,11 @@ class Power:
                 group.start_soon(sleep, record)
         return results
 
-    async def _resume(self, sandbox: SandboxId, *, cold: bool, why: str) -> Resumed:
+    async def _resume(self, sandbox: SandboxId, *, cold: bool, why: str) -> ResumeResult:
         outcome = await self._flights.ask(Intent(sandbox, Action.RESUME, why=why, keep_memory=not cold))
         if outcome.placed is None:
-            return Resumed(outcome.sandbox)
-        return Resumed(outcome.sandbox, outcome.placed.cold, outcome.placed.lost)
+            return ResumeResult(outcome.sandbox)
+        return ResumeResult(outcome.sandbox, outcome.placed.cold, outcome.placed.lost)
 
     async def _find(self, principal: Principal, ref: str) -> Sandbox:
         async with self._store.reading() as reader:

@@ -12,13 +12,13 @@ from roost.domain.errors import SandboxNotFound, SnapshotNotFound, TemplateNotFo
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, is_id, is_name, is_snapshot_name
 from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox, Size
-from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CreateSource:
     """What a sandbox is made from."""
 
     template: str  # the template's name, or the snapshot's id
@@ -83,7 +83,7 @@ async def find_template(reader: Reader, principal: Principal, ref: str) -> Templ
     raise TemplateNotFound(ref)
 
 
-async def find_source(reader: Reader, principal: Principal, ref: str) -> Source:
+async def find_source(reader: Reader, principal: Principal, ref: str) -> CreateSource:
     """A template, or one of the team's snapshots, to make a sandbox from. Raises TemplateNotFound, Forbidden."""
     require(principal, Verb.MAKE, Thing(principal.team), TemplateNotFound(ref))
     try:
@@ -93,11 +93,11 @@ async def find_source(reader: Reader, principal: Principal, ref: str) -> Source:
     snapshot = await reader.get(Snapshot, template.snapshot)
     if snapshot is None:
         raise TemplateNotFound(ref)
-    return Source(
+    return CreateSource(
         template=template.name,
         snapshot=snapshot.id,
         node=snapshot.node,
-        cold=snapshot.kind is Kind.DISK,
+        cold=snapshot.kind is SnapshotKind.DISK,
         size=template.size,
         user=template.user,
         workdir=template.workdir,
@@ -107,7 +107,7 @@ async def find_source(reader: Reader, principal: Principal, ref: str) -> Source:
     )
 
 
-async def _snapshot_source(reader: Reader, principal: Principal, ref: str) -> Source:
+async def _snapshot_source(reader: Reader, principal: Principal, ref: str) -> CreateSource:
     try:
         snapshot = await find_snapshot(reader, principal, ref, Verb.LOOK)
     except SnapshotNotFound:
@@ -115,12 +115,12 @@ async def _snapshot_source(reader: Reader, principal: Principal, ref: str) -> So
     return source_of(snapshot)
 
 
-def source_of(snapshot: Snapshot) -> Source:
-    return Source(
+def source_of(snapshot: Snapshot) -> CreateSource:
+    return CreateSource(
         template=snapshot.id,
         snapshot=snapshot.id,
         node=snapshot.node,
-        cold=snapshot.kind is Kind.DISK,
+        cold=snapshot.kind is SnapshotKind.DISK,
         size=snapshot.size,
         user=snapshot.user,
         workdir=snapshot.workdir,

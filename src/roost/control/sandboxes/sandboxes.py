@@ -29,7 +29,7 @@ from roost.control.sandboxes.checks import (
     check_size,
 )
 from roost.control.sandboxes.pages import Page, read_page
-from roost.control.sandboxes.references import Source, check_key, find_sandbox, find_source
+from roost.control.sandboxes.references import CreateSource, check_key, find_sandbox, find_source
 from roost.control.sandboxes.trash import Trash
 from roost.control.templates.builds import Builds
 from roost.domain import ids
@@ -304,13 +304,13 @@ class Sandboxes:
             source = await self._find_source(reader, principal, request.template)
         return await self._nodes.place(source.node)
 
-    async def _find_source(self, transaction: Reader, principal: Principal, ref: str) -> Source:
+    async def _find_source(self, transaction: Reader, principal: Principal, ref: str) -> CreateSource:
         try:
             return await find_source(transaction, principal, ref)
         except TemplateNotFound as missing:
             raise (self._builds.excuse(ref) or missing) from None
 
-    def _draft(self, principal: Principal, request: CreateSandbox, source: Source) -> Sandbox:
+    def _draft(self, principal: Principal, request: CreateSandbox, source: CreateSource) -> Sandbox:
         return Sandbox(
             id=ids.new_sandbox_id(self._random),
             team=principal.team,

@@ -21,7 +21,7 @@ from roost.domain.events import Event, EventKind
 from roost.domain.ids import TeamId, is_id, is_name
 from roost.domain.lifecycle import LIVING, State
 from roost.domain.sandbox import Sandbox
-from roost.domain.snapshot import Kind, Snapshot
+from roost.domain.snapshot import Snapshot, SnapshotKind
 
 
 class Undeletes:
@@ -51,13 +51,13 @@ class Undeletes:
             found.append((dead, entry))
             name = dead.name if await _is_free(transaction, team, dead.name) else None
             draft = replace(self._draft(principal, dead, entry, name), node=node)
-            return (Birth(draft, cold=entry.kind is Kind.DISK, why="undelete"),)
+            return (Birth(draft, cold=entry.kind is SnapshotKind.DISK, why="undelete"),)
 
         (flight,) = await self._flights.create(prepare)
         sandbox = (await flight.result()).sandbox
         dead, entry = found[0]
         async with self._store.transaction() as transaction:
-            facts = {"from": dead.id, "snapshot": entry.id, "memory": entry.kind is Kind.MEMORY, "name": sandbox.name}
+            facts = {"from": dead.id, "snapshot": entry.id, "memory": entry.kind is SnapshotKind.MEMORY, "name": sandbox.name}
             await transaction.append(Event(EventKind.UNDELETED, team, self._clock.now(), sandbox.id, facts))
         await self._trash.drop(dead.id, f"it lives on in {sandbox.id}")
         return sandbox

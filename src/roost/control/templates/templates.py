@@ -34,7 +34,7 @@ from roost.domain.node import Captured, CaptureOrder, CreateOrder, Identity, Kil
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.team import DEFAULT_TEAM
-from roost.domain.template import Command, Recipe, Template
+from roost.domain.template import Recipe, Template, TemplateCommand
 
 READY_CHECK_TIMEOUT_S = 60.0
 READY_EVERY_S = 0.5
@@ -235,12 +235,12 @@ class Templates:
         if published is None:
             await snapshots.delete_snapshot(site.snapshot)
 
-    async def _run(self, recipe: Recipe, site: Site, step: Command) -> None:
+    async def _run(self, recipe: Recipe, site: Site, step: TemplateCommand) -> None:
         ran = await self._cluster.node(site.node).run(RunOrder(site.sandbox, 1, step.command, step.user, step.timeout_s))
         if ran.exit_code != 0:
             raise TemplateBuildFailed(recipe.name, step.command, ran.exit_code, ran.output)
 
-    async def _wait_until_ready(self, recipe: Recipe, check: Command, site: Site) -> None:
+    async def _wait_until_ready(self, recipe: Recipe, check: TemplateCommand, site: Site) -> None:
         deadline_at = self._clock.now() + check.timeout_s
         while True:
             order = RunOrder(site.sandbox, 1, check.command, check.user, min(READY_CHECK_TIMEOUT_S, check.timeout_s))
@@ -336,7 +336,7 @@ def _builder_order(site: Site, recipe: Recipe) -> CreateOrder:
     return CreateOrder(site.sandbox, 1, site.disk, recipe.size, identity, cold=True)
 
 
-def _in_background(start: Command, workdir: str) -> Command:
+def _in_background(start: TemplateCommand, workdir: str) -> TemplateCommand:
     """The start command, detached: it must outlive the shell that starts it and hold none of its streams."""
     command = shlex.quote(f"cd {shlex.quote(workdir)} && {start.command}")
     return replace(start, command=f"nohup setsid /bin/sh -c {command} >{START_LOG} 2>&1 </dev/null &")

@@ -143,7 +143,7 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ConnectionRole:
     """What a connection is for."""
 
     connections: int = 1
@@ -151,12 +151,12 @@ class Role:
     durable: bool = True  # a commit waits for the disk
 
 
-WRITER = Role()
-METERING = Role(durable=False)
-READER = Role(connections=READERS, writes=False)
+WRITER = ConnectionRole()
+METERING = ConnectionRole(durable=False)
+READER = ConnectionRole(connections=READERS, writes=False)
 
 
-def open_engine(url: sa.URL, dialect: Dialect, role: Role, busy_timeout_s: float) -> AsyncEngine:
+def open_engine(url: sa.URL, dialect: Dialect, role: ConnectionRole, busy_timeout_s: float) -> AsyncEngine:
     """Connects to nothing yet."""
     engine = create_async_engine(
         url,

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MemoryHeld:
     """What a cgroup holds now."""
 
     all_bytes: int
@@ -48,7 +48,7 @@ class Held:
     guest_bytes: int  # the guest's own memory; the rest is the engine's
 
 
-class Alarm(Protocol):
+class MemoryAlarm(Protocol):
     """The bell of one sandbox, with its wall raised, until it is closed."""
 
     rung: asyncio.Event
@@ -57,7 +57,7 @@ class Alarm(Protocol):
         """It rings from now on, at once if it is full already. Raises OSError."""
         ...
 
-    def look(self) -> Held: ...
+    def look(self) -> MemoryHeld: ...
 
     def tasks(self) -> int:
         """The machine's tasks in it. The engine reuses them and gives none back: the guest may have far fewer by now."""
@@ -83,10 +83,10 @@ class Alarms:
         self._cgroups = cgroups
         self._unified = (cgroups / "cgroup.controllers").exists()
         self._headroom_bytes = headroom_bytes(memory_total_bytes()) if headroom is None else headroom
-        self._armed: dict[Alarm, int] = {}
+        self._armed: dict[MemoryAlarm, int] = {}
         self._ears: _Ears | None = None
 
-    def arm(self, cgroup: str, size: Size) -> Alarm | None:
+    def arm(self, cgroup: str, size: Size) -> MemoryAlarm | None:
         """The bell of this cgroup, whose processes run; None where it has no limits. Raises NodeFull when the machine cannot
         give one: an unguarded sandbox is not to be had."""
         if not size.memory_mb and not size.pids:
@@ -101,7 +101,7 @@ class Alarms:
         self._armed[alarm] = size.pids
         return alarm
 
-    def disarm(self, alarm: Alarm, *, lower_wall: bool = True) -> None:
+    def disarm(self, alarm: MemoryAlarm, *, lower_wall: bool = True) -> None:
         """May be repeated. A wall that is not lowered stays for one that cannot grow: to lower it may take a while."""
         if self._armed.pop(alarm, None) is not None:
             with contextlib.suppress(OSError):  # its cgroup is gone
@@ -184,9 +184,9 @@ class _Files:
             os.close(self._count)
             self._count = -1
 
-    def _held(self, usage_file: str) -> Held:
+    def _held(self, usage_file: str) -> MemoryHeld:
         stat, usage = memory_stat(self._memory), int((self._memory / usage_file).read_text())
-        return Held(usage, usage - cache_bytes(stat), stat.get("shmem", 0))
+        return MemoryHeld(usage, usage - cache_bytes(stat), stat.get("shmem", 0))
 
 
 class SplitAlarm(_Files):
@@ -210,7 +210,7 @@ class SplitAlarm(_Files):
         asyncio.get_running_loop().add_reader(self._bell, self._ring)
         self.rung.set()
 
-    def look(self) -> Held:
+    def look(self) -> MemoryHeld:
         return self._held("memory.usage_in_bytes")
 
     def ease(self) -> None:
@@ -273,7 +273,7 @@ class UnifiedAlarm(_Files):
     async def listen(self) -> None:
         self.rung.set()
 
-    def look(self) -> Held:
+    def look(self) -> MemoryHeld:
         return self._held("memory.current")
 
     def ease(self) -> None:

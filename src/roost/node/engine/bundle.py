@@ -47,7 +47,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContainerPlace:
     """What differs between two clones of one snapshot."""
 
     root: Path
@@ -58,7 +58,7 @@ class Place:
     continues: bool = False  # the one that was saved is gone and this is it; its TCP sequence numbers go on
 
 
-def boot_spec(agent: Agent, place: Place) -> Spec:
+def boot_spec(agent: Agent, place: ContainerPlace) -> Spec:
     """A spec for a cold boot with the agent as PID 1."""
     spec: Spec = {
         "ociVersion": "1.0.2",
@@ -85,7 +85,7 @@ def boot_spec(agent: Agent, place: Place) -> Spec:
     return relocate(spec, place)
 
 
-def relocate(spec: Spec, place: Place) -> Spec:
+def relocate(spec: Spec, place: ContainerPlace) -> Spec:
     """The same spec for another clone. The given one stays as it is; they share what does not differ."""
     namespaces = [
         {**namespace, "path": place.netns} if namespace["type"] == "network" else namespace

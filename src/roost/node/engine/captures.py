@@ -23,9 +23,9 @@ from roost.contracts.runtime import Runtime
 from roost.domain.errors import EngineFailed, GuestUnreachable, NodeFull
 from roost.domain.node import Captured, CaptureOrder
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from roost.node.engine.containers import Container, Containers, discard_snapshot, spec_agent
-from roost.node.engine.freezing import Hold, Stillness
+from roost.node.engine.freezing import FreezeHold, FreezeLock
 from roost.node.engine.meter import disk_space, is_full
 from roost.node.inventory import Phase
 from roost.node.steps import CrashPoint, Steps, both, together
@@ -37,16 +37,16 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CaptureSource:
     """What is captured."""
 
     container: Container
     size: Size
-    stillness: Stillness
+    stillness: FreezeLock
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CapturedParts:
     """What was gathered of a container, besides its memory."""
 
     disk: subvolumes.SubvolumeInfo
@@ -61,7 +61,7 @@ class Captures:
         self._guest = guest
         self._now = now
 
-    async def capture(self, steps: Steps, source: Source, order: CaptureOrder, *, thaw: bool) -> Captured:
+    async def capture(self, steps: Steps, source: CaptureSource, order: CaptureOrder, *, thaw: bool) -> Captured:
         """The manifest is on disk. With `thaw` the container runs again long before that; without, it is still frozen."""
         container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
@@ -77,7 +77,7 @@ class Captures:
             self._list_processes(container, order, processes),
         )
         container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
-        hold = Hold(source.stillness)
+        hold = FreezeHold(source.stillness)
         await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
         if order.keep_memory:
@@ -94,7 +94,7 @@ class Captures:
             disk, files = await both(self._take_disk(steps, container, paths), self._prove(steps, paths, order))
             frozen_s = self._now() - frozen_at
 
-        manifest = self._manifest(container, order, source.size, Taken(disk, files, tuple(processes), frozen_at))
+        manifest = self._manifest(container, order, source.size, CapturedParts(disk, files, tuple(processes), frozen_at))
         with CancelScope(shield=True):  # once it is being published it is no longer taken back
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, frozen_s)
@@ -106,7 +106,7 @@ class Captures:
             return None
         return self._captured(await to_thread.run_sync(self._containers.load, order.snapshot))
 
-    async def capture_disk(self, steps: Steps, source: Source, order: CaptureOrder) -> Captured:
+    async def capture_disk(self, steps: Steps, source: CaptureSource, order: CaptureOrder) -> Captured:
         """A disk snapshot of a container that has no process any more."""
         container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
@@ -116,12 +116,12 @@ class Captures:
             undo=lambda: to_thread.run_sync(discard_snapshot, paths),
         )
         disk, files = await both(self._take_disk(steps, container, paths), self._prove(steps, paths, order))
-        manifest = self._manifest(container, order, source.size, Taken(disk, files, (), self._now()))
+        manifest = self._manifest(container, order, source.size, CapturedParts(disk, files, (), self._now()))
         with CancelScope(shield=True):
             await to_thread.run_sync(manifests.publish, paths, manifest)
         return Captured(order.snapshot, manifest.kind, 0, manifest.created_at, 0.0)
 
-    def turn_into_snapshot(self, source: Source, order: CaptureOrder, crash_point: CrashPoint) -> Captured | None:
+    def turn_into_snapshot(self, source: CaptureSource, order: CaptureOrder, crash_point: CrashPoint) -> Captured | None:
         """The directory of a container that has no process any more becomes the snapshot of its disk: nothing is copied, nothing
         deleted. It moves in one step, whole: at any moment the disk is in one place, which says what it is. None when there is no
         disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was."""
@@ -134,7 +134,7 @@ class Captures:
             return None
         subvolumes.leave_group(home.root, subvolumes.quota_group(order.sandbox))
         subvolumes.make_read_only(home.root)
-        taken = Taken(subvolumes.info(home.root), {}, (), self._now())
+        taken = CapturedParts(subvolumes.info(home.root), {}, (), self._now())
         manifest = self._manifest(container, order, source.size, taken)
         manifests.write(home.manifest, manifest)  # it says nothing until the directory is where snapshots are
         crash_point("kill.written")
@@ -212,12 +212,12 @@ class Captures:
         await steps.do("prove", together(to_thread.run_sync(sync), to_thread.run_sync(prove)))
         return proofs
 
-    def _manifest(self, container: Container, order: CaptureOrder, size: Size, taken: Taken) -> Manifest:
+    def _manifest(self, container: Container, order: CaptureOrder, size: Size, taken: CapturedParts) -> Manifest:
         engines = self._containers.engines
         capabilities = (engines.of(container.journal.engine) or engines.current).capabilities
         return Manifest(
             snapshot=order.snapshot,
-            kind=Kind.MEMORY if order.keep_memory else Kind.DISK,
+            kind=SnapshotKind.MEMORY if order.keep_memory else SnapshotKind.DISK,
             template=order.template,
             created_at=taken.frozen_at,
             engine=capabilities.engine,

@@ -22,10 +22,10 @@ from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import SnapshotForeign, SnapshotHasNoMemory
 from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from roost.node import inventory
 from roost.node.engine.alarms import raise_wall
-from roost.node.engine.bundle import Agent, Place, boot_spec, relocate
+from roost.node.engine.bundle import Agent, ContainerPlace, boot_spec, relocate
 from roost.node.engine.meter import Meter
 from roost.node.engine.removals import ENDING_LIMIT_S, FIRST_LOOK_S, LAST_LOOK_S, Remains, Removals, clear
 from roost.node.inventory import Journal, Phase
@@ -126,7 +126,7 @@ class Containers:
         """The engine that can run it. Raises SnapshotHasNoMemory, SnapshotForeign."""
         if cold:
             return self.engines.current
-        if manifest.kind is Kind.DISK:
+        if manifest.kind is SnapshotKind.DISK:
             raise SnapshotHasNoMemory(manifest.snapshot)
         runtime = self.engines.of(manifest.engine)
         if runtime is None and manifest.engine:
@@ -246,7 +246,7 @@ class Containers:
             engine=runtime.capabilities.engine, slot=slot.index, source=clone.source,
             sandbox=clone.sandbox, incarnation=clone.incarnation, size=clone.size,
         )  # fmt: skip
-        place = Place(
+        place = ContainerPlace(
             clone.paths.root,
             slot.guest_netns,
             self.cgroup(clone.name),

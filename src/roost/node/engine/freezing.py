@@ -8,7 +8,7 @@ import anyio
 from roost.contracts.runtime import Runtime
 
 
-class Stillness:
+class FreezeLock:
     """Frozen by the first who asks, thawed by the last who is done. Neither is ever left half done: both are shielded."""
 
     def __init__(self, runtime: Runtime, container: str, *, frozen: bool = False) -> None:
@@ -34,10 +34,10 @@ class Stillness:
                 self._holders = max(0, self._holders - 1)
 
 
-class Hold:
+class FreezeHold:
     """One holder's part in it: takes it once and lets go once, however often it is asked."""
 
-    def __init__(self, stillness: Stillness) -> None:
+    def __init__(self, stillness: FreezeLock) -> None:
         self._stillness = stillness
         self._held = False
 

@@ -21,9 +21,9 @@ from roost.contracts.runtime import Runtime
 from roost.domain import victims
 from roost.domain.errors import RoostError
 from roost.domain.sandbox import Size
-from roost.domain.victims import GuestProcess, Need
-from roost.node.engine.alarms import Alarm
-from roost.node.engine.freezing import Hold, Stillness
+from roost.domain.victims import GuestProcess, MemoryExcess
+from roost.node.engine.alarms import MemoryAlarm
+from roost.node.engine.freezing import FreezeHold, FreezeLock
 
 CALM_S = 5.0  # so long after a relief the next ring is another emergency
 STALL_S = 0.3  # memory that does not get less for so long was not given back, or was taken again
@@ -41,7 +41,7 @@ class Guard:
     """Watches one container."""
 
     def __init__(
-        self, *, runtime: Runtime, container: str, size: Size, alarm: Alarm, stillness: Stillness,
+        self, *, runtime: Runtime, container: str, size: Size, alarm: MemoryAlarm, stillness: FreezeLock,
         stall_s: float = STALL_S, calm_s: float = CALM_S,
     ) -> None:  # fmt: skip
         self._runtime = runtime
@@ -113,7 +113,7 @@ class Guard:
             listed = await self._runtime.processes(self._container)
             held = self._alarm.look()  # it grew until it stood still
             self._condemned &= {each.pid for each in listed}
-            need = Need(int(held.held_bytes - self._limit_bytes), held.guest_bytes, self._margin_bytes)
+            need = MemoryExcess(int(held.held_bytes - self._limit_bytes), held.guest_bytes, self._margin_bytes)
             chosen = victims.over_memory(listed, need=need, condemned=self._condemned, again=again)
             await self._kill(chosen)
             return chosen
@@ -153,8 +153,8 @@ class Guard:
 
 
 @contextlib.asynccontextmanager
-async def _still(stillness: Stillness) -> AsyncIterator[None]:
-    hold = Hold(stillness)
+async def _still(stillness: FreezeLock) -> AsyncIterator[None]:
+    hold = FreezeHold(stillness)
     try:
         await hold.take()
         yield

@@ -38,7 +38,7 @@ from roost.node.network.dns_wire import (
     REFUSED,
     SERVER_FAILED,
     SERVICE,
-    Query,
+    DnsQuery,
     answers,
     asked_again,
     failure,
@@ -238,7 +238,7 @@ class Forwarder:
 Ask = Callable[[Resolver, bytes], Awaitable[bytes]]
 
 
-def answered_here(query: Query, egress: Egress | None) -> int | None:
+def answered_here(query: DnsQuery, egress: Egress | None) -> int | None:
     """What is answered without asking anybody; None if it is to be asked. `egress` is None where it is not known to be
     limited."""
     if not query.asks_for_data or (egress is not None and not may_ask(egress, query.name)):

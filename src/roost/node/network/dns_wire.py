@@ -24,7 +24,7 @@ _MOST_RECORDS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DnsQuery:
     """One question, and all that is passed on of how it was asked."""
 
     flags: int  # recursion desired, authentic data, checking disabled
@@ -49,7 +49,7 @@ class Found:
     ttl_s: int
 
 
-def read_query(message: bytes) -> Query | None:
+def read_query(message: bytes) -> DnsQuery | None:
     """None unless it is one well-formed question, with nothing before or behind it but additional records."""
     name = question_name(message)
     if name is None or not is_query(message) or is_other_operation(message):
@@ -74,10 +74,10 @@ def read_query(message: bytes) -> Query | None:
     payload, time_to_live = options[0] if options else (None, 0)
     kind, network = struct.unpack(">HH", asked[-4:])
     kept = flags & (_RECURSION_DESIRED | _AUTHENTIC | _CHECKING_DISABLED)
-    return Query(kept, name, kind, network == _INTERNET, asked, payload, bool(time_to_live & _DNSSEC_OK))
+    return DnsQuery(kept, name, kind, network == _INTERNET, asked, payload, bool(time_to_live & _DNSSEC_OK))
 
 
-def asked_again(query: Query, identity: bytes) -> bytes:
+def asked_again(query: DnsQuery, identity: bytes) -> bytes:
     """The same question in our own words: whatever else the asker said (options of EDNS, signatures) stays behind."""
     has_options = query.payload_bytes is not None
     message = identity + struct.pack(">HHHHH", query.flags, 1, 0, 0, 1 if has_options else 0) + query.question

@@ -38,7 +38,7 @@ _REFUSE = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class HostServices:
     """Where the node serves its guests: DNS, and the door. At no other port of the host is anything for them."""
 
     address: IPv4Address
@@ -50,7 +50,7 @@ def host_table(instance: str) -> str:
     return f"roost_{instance}"
 
 
-def render_host(instance: str, network: IPv4Network, desk: Desk, tenancies: Mapping[str, int]) -> str:
+def render_host(instance: str, network: IPv4Network, desk: HostServices, tenancies: Mapping[str, int]) -> str:
     """The host's table, replacing the one there may be in one step. `tenancies` is by link, of all slots there can be;
     without any, those who use a slot one after the other are not told apart."""
     table, slots = host_table(instance), f'"{link_prefix(instance)}*"'
@@ -117,7 +117,7 @@ def render_host_removal(instance: str) -> str:
     return f"table ip {table}\ndelete table ip {table}\n"
 
 
-def render_slot(plan: SlotPlan, desk: Desk, egress: Egress) -> str:
+def render_slot(plan: SlotPlan, desk: HostServices, egress: Egress) -> str:
     """Everything in the router namespace of a slot, replacing what there may be in one step."""
     names = f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port}"
     return f"""\
@@ -175,7 +175,7 @@ table ip {SLOT_TABLE} {{
 {render_egress(desk, egress)}"""
 
 
-def render_egress(desk: Desk, egress: Egress, gate_port: int | None = None) -> str:
+def render_egress(desk: HostServices, egress: Egress, gate_port: int | None = None) -> str:
     """The egress policy of a slot, replaced in one step. Its chain sees every packet of an outgoing connection, not the
     first alone, so that a policy that closes something closes it for connections that are open already.
 
@@ -195,7 +195,7 @@ def render_egress(desk: Desk, egress: Egress, gate_port: int | None = None) -> s
     return "\n".join(lines) + "\n"
 
 
-def _egress_rules(desk: Desk, egress: Egress) -> list[str]:
+def _egress_rules(desk: HostServices, egress: Egress) -> list[str]:
     """Names are always asked of the forwarder, which knows who may have which: programs take its refusal at once, where some
     wait out an address that does not answer."""
     rules = [

@@ -11,7 +11,7 @@ from roost.node.holdings import Holdings
 from roost.node.network.slots import Slots
 
 
-class Door:
+class GuestListener:
     def __init__(self, *, slots: Slots, holdings: Holdings) -> None:
         self._slots = slots
         self._holdings = holdings

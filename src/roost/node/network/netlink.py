@@ -37,7 +37,7 @@ _BUFFER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NetlinkMessage:
     """One request. `what` is for the error; errors in `harmless` mean that it was so already."""
 
     kind: int
@@ -48,7 +48,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class VethEnd:
     """One end of a pair. `index` zero: the kernel chooses. `netns` is a descriptor; None: that of the socket."""
 
     name: str
@@ -84,7 +84,7 @@ class Netlink:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._socket.close()
 
-    def do(self, *messages: Message) -> None:
+    def do(self, *messages: NetlinkMessage) -> None:
         """All are carried out, in order. One that fails does not keep the rest from being tried; the first failure is raised."""
         sent = {self._number + place: message for place, message in enumerate(messages, 1)}
         self._number += len(messages)
@@ -104,7 +104,7 @@ class Netlink:
     def addresses(self) -> list[Assigned]:
         """Every IPv4 address in the namespace."""
         self._number += 1
-        asked = Message(_GET_ADDRESS, _DUMP, _ADDRESS.pack(socket.AF_INET, 0, 0, 0, 0), "list addresses")
+        asked = NetlinkMessage(_GET_ADDRESS, _DUMP, _ADDRESS.pack(socket.AF_INET, 0, 0, 0, 0), "list addresses")
         self._socket.sendall(_encode(asked, self._number, asked.flags))
         found: list[Assigned] = []
         while True:
@@ -128,66 +128,66 @@ class Netlink:
             at += (length + 3) & ~3
 
 
-def add_pair(near: Link, far: Link, mtu_bytes: int) -> Message:
+def add_pair(near: VethEnd, far: VethEnd, mtu_bytes: int) -> NetlinkMessage:
     """Two links, each the other's peer."""
     peer = _link_body(far, mtu_bytes)
     pair = _nested(18, _text(1, "veth") + _nested(2, _nested(1, peer)))
-    return Message(
+    return NetlinkMessage(
         _NEW_LINK, _CREATE | _EXCLUSIVE, _link_body(near, mtu_bytes) + pair, f"make the links {near.name} and {far.name}"
     )
 
 
-def delete_link(name: str) -> Message:
+def delete_link(name: str) -> NetlinkMessage:
     body = _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0) + _text(3, name)
-    return Message(_DELETE_LINK, 0, body, f"delete the link {name}", (errno.ENODEV,))
+    return NetlinkMessage(_DELETE_LINK, 0, body, f"delete the link {name}", (errno.ENODEV,))
 
 
-def set_up(index: int) -> Message:
-    return Message(_NEW_LINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, index, _UP, _UP), f"set link {index} up")
+def set_up(index: int) -> NetlinkMessage:
+    return NetlinkMessage(_NEW_LINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, index, _UP, _UP), f"set link {index} up")
 
 
-def add_address(index: int, address: IPv4Address, prefix: int, label: str = "") -> Message:
+def add_address(index: int, address: IPv4Address, prefix: int, label: str = "") -> NetlinkMessage:
     """As good if the link has it already."""
     body = _ADDRESS.pack(socket.AF_INET, prefix, 0, 0, index) + _bytes(2, address.packed) + _bytes(1, address.packed)
     body += _text(3, label) if label else b""
-    return Message(_NEW_ADDRESS, _CREATE | _EXCLUSIVE, body, f"add the address {address}", (errno.EEXIST,))
+    return NetlinkMessage(_NEW_ADDRESS, _CREATE | _EXCLUSIVE, body, f"add the address {address}", (errno.EEXIST,))
 
 
-def delete_address(index: int, address: IPv4Address, prefix: int) -> Message:
+def delete_address(index: int, address: IPv4Address, prefix: int) -> NetlinkMessage:
     body = _ADDRESS.pack(socket.AF_INET, prefix, 0, 0, index) + _bytes(2, address.packed)
-    return Message(_DELETE_ADDRESS, 0, body, f"delete the address {address}", (errno.EADDRNOTAVAIL,))
+    return NetlinkMessage(_DELETE_ADDRESS, 0, body, f"delete the address {address}", (errno.EADDRNOTAVAIL,))
 
 
-def set_neighbour(index: int, address: IPv4Address, mac: str) -> Message:
+def set_neighbour(index: int, address: IPv4Address, mac: str) -> NetlinkMessage:
     """Known for good: nobody has to answer for packets to be sent."""
     body = struct.pack("=BxxxiHBB", socket.AF_INET, index, _PERMANENT, 0, 0) + _bytes(1, address.packed) + _bytes(2, _mac(mac))
-    return Message(_NEW_NEIGHBOUR, _CREATE | _REPLACE, body, f"set the neighbour {address}")
+    return NetlinkMessage(_NEW_NEIGHBOUR, _CREATE | _REPLACE, body, f"set the neighbour {address}")
 
 
-def set_default_route(index: int, gateway: IPv4Address) -> Message:
+def set_default_route(index: int, gateway: IPv4Address) -> NetlinkMessage:
     head = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, MAIN_TABLE, _STATIC_ROUTE, 0, _UNICAST, 0)
     body = head + _bytes(4, struct.pack("=i", index)) + _bytes(5, gateway.packed)
-    return Message(_NEW_ROUTE, _CREATE | _REPLACE, body, f"set the default route by {gateway}")
+    return NetlinkMessage(_NEW_ROUTE, _CREATE | _REPLACE, body, f"set the default route by {gateway}")
 
 
-def delete_local_rule() -> Message:
+def delete_local_rule() -> NetlinkMessage:
     """The rule that has the kernel deliver what is for an address of its own. As good if it is gone already."""
     head = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, LOCAL_TABLE, 0, 0, _TO_TABLE, 0)
     body = head + _bytes(6, struct.pack("=I", 0)) + _bytes(15, struct.pack("=I", LOCAL_TABLE))
-    return Message(_DELETE_RULE, 0, body, "delete the rule for local addresses", (errno.ENOENT,))
+    return NetlinkMessage(_DELETE_RULE, 0, body, "delete the rule for local addresses", (errno.ENOENT,))
 
 
-def forget_connections() -> Message:
+def forget_connections() -> NetlinkMessage:
     """The namespace remembers no connection any more. By a `NETFILTER` socket."""
-    return Message(_DELETE_CONNECTIONS, 0, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0), "forget connections")
+    return NetlinkMessage(_DELETE_CONNECTIONS, 0, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0), "forget connections")
 
 
-def _encode(message: Message, number: int, flags: int) -> bytes:
+def _encode(message: NetlinkMessage, number: int, flags: int) -> bytes:
     head = _HEADER.pack(_HEADER.size + len(message.body), message.kind, _REQUEST | flags, number, 0)
     return _padded(head + message.body)
 
 
-def _link_body(link: Link, mtu_bytes: int) -> bytes:
+def _link_body(link: VethEnd, mtu_bytes: int) -> bytes:
     body = _LINK.pack(socket.AF_UNSPEC, 0, link.index, 0, 0) + _text(3, link.name) + _bytes(1, _mac(link.mac))
     body += _bytes(4, struct.pack("=I", mtu_bytes))
     return body + (_bytes(28, struct.pack("=i", link.netns)) if link.netns is not None else b"")

@@ -21,10 +21,10 @@ from anyio.abc import TaskGroup, TaskStatus
 from roost.domain.address import POOL, SlotPlan, capacity, check_instance, dns_address, plan_slot, slot_index_at
 from roost.domain.egress import OPEN, Egress
 from roost.domain.errors import Fault, NotFound
-from roost.domain.node import Slots as SlotCounts
+from roost.domain.node import SlotCounts
 from roost.node.network import firewall, nftables, ranges, spares, wires
 from roost.node.network.dns import Forwarder, QuerySeen, ResolvConf
-from roost.node.network.firewall import Desk
+from roost.node.network.firewall import HostServices
 from roost.node.network.gate.authority import Authority
 from roost.node.network.gate.gates import Gate, Gates
 from roost.node.network.names import Names
@@ -256,9 +256,9 @@ class Slots:
                 self._network = None
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> HostServices:
         """Where this node serves its guests. Known once it is open."""
-        return Desk(dns_address(self.network), self._settings.dns_port, self._settings.door_port)
+        return HostServices(dns_address(self.network), self._settings.dns_port, self._settings.door_port)
 
     def at(self, source: str) -> int | None:
         """The slot that an address at the desk stands for; None if it is no slot's. Nobody can take another's."""

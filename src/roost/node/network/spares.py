@@ -23,7 +23,7 @@ from roost.domain.address import SlotPlan, capacity, plan_slot
 from roost.domain.egress import OPEN
 from roost.domain.errors import Fault, NodeFull, RoostError
 from roost.node.network import firewall, nftables, wires
-from roost.node.network.firewall import Desk
+from roost.node.network.firewall import HostServices
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Ground:
 
     instance: str
     network: IPv4Network
-    desk: Desk
+    desk: HostServices
     mtu_bytes: int
     tells_tenants_apart: bool  # whether the host's firewall can; where it cannot no slot is used twice
 

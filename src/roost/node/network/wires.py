@@ -34,9 +34,9 @@ from roost.domain.address import (
 from roost.node.network import nftables
 from roost.node.network.netlink import (
     NETFILTER,
-    Link,
-    Message,
     Netlink,
+    NetlinkMessage,
+    VethEnd,
     add_address,
     add_pair,
     delete_link,
@@ -225,11 +225,11 @@ def _unshare(name: str, settings: dict[str, str]) -> None:
         _set_sysctl(key, value)
 
 
-def _links(plan: SlotPlan, host: int, guest: int, mtu_bytes: int) -> list[Message]:
+def _links(plan: SlotPlan, host: int, guest: int, mtu_bytes: int) -> list[NetlinkMessage]:
     """The router's two links with their far ends, and what it needs to send by them."""
     return [
-        add_pair(Link("lan", GATEWAY_MAC, _LAN), Link("eth0", GUEST_MAC, _ETH0, netns=guest), mtu_bytes),
-        add_pair(Link("wan", plan.router_mac, _WAN), Link(plan.host_link, plan.host_mac, netns=host), mtu_bytes),
+        add_pair(VethEnd("lan", GATEWAY_MAC, _LAN), VethEnd("eth0", GUEST_MAC, _ETH0, netns=guest), mtu_bytes),
+        add_pair(VethEnd("wan", plan.router_mac, _WAN), VethEnd(plan.host_link, plan.host_mac, netns=host), mtu_bytes),
         set_up(_LOOPBACK),
         *_joined(_LAN, (GATEWAY_ADDRESS, GUEST_NETWORK.prefixlen), (GUEST_ADDRESS, GUEST_MAC)),
         *_joined(_WAN, (plan.router_address, SLOT_PREFIX), (plan.host_address, plan.host_mac)),
@@ -237,7 +237,7 @@ def _links(plan: SlotPlan, host: int, guest: int, mtu_bytes: int) -> list[Messag
     ]
 
 
-def _readied(eth0: int) -> list[Message]:
+def _readied(eth0: int) -> list[NetlinkMessage]:
     """What gVisor finds there when it starts. The kernel itself delivers nothing in the guest namespace (`delete_local_rule`):
     while no gVisor is there it must not answer in its place. A single reset would end a connection that is only asleep.
     """
@@ -247,7 +247,7 @@ def _readied(eth0: int) -> list[Message]:
     ]
 
 
-def _joined(link: int, own: tuple[IPv4Address, int], neighbour: tuple[IPv4Address, str]) -> list[Message]:
+def _joined(link: int, own: tuple[IPv4Address, int], neighbour: tuple[IPv4Address, str]) -> list[NetlinkMessage]:
     """The link is up with this address, and knows its one neighbour for good."""
     return [add_address(link, *own), set_up(link), set_neighbour(link, *neighbour)]
 

@@ -11,7 +11,7 @@ from roost.archive.manifest import DiskProof, Manifest
 from roost.domain.errors import Fault, NodeFull
 from roost.domain.ids import SnapshotId
 from roost.domain.sandbox import Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 from roost.node.engine.containers import discard_snapshot
 from roost.node.engine.meter import is_full
 from roost.node.storage import subvolumes
@@ -39,7 +39,7 @@ def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) 
         paths,
         Manifest(
             snapshot=SnapshotId(paths.home.name),
-            kind=Kind.DISK,
+            kind=SnapshotKind.DISK,
             template=template,
             created_at=now,
             engine="",

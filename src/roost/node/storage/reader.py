@@ -33,7 +33,7 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-class Reader:
+class DiskReader:
     def __init__(self, volume: VolumePaths) -> None:
         self._volume = volume
 

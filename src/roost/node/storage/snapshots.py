@@ -16,7 +16,7 @@ from roost.domain.node import Captured
 from roost.node.engine.containers import Containers, discard_snapshot
 from roost.node.engine.pool import Pool
 from roost.node.storage.imports import import_root
-from roost.node.storage.reader import Reader
+from roost.node.storage.reader import DiskReader
 
 
 class SnapshotService:
@@ -25,7 +25,7 @@ class SnapshotService:
         self._pool = pool
         self._roots = roots  # archives of root filesystems, by name
         self._now = now
-        self._reader = Reader(containers.volume)
+        self._reader = DiskReader(containers.volume)
         self._importing = anyio.Lock()
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:

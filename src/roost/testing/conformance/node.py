@@ -19,7 +19,7 @@ from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFou
 from roost.domain.ids import LinkId, SandboxId, SnapshotId
 from roost.domain.node import CaptureOrder, CreateOrder, Identity, InformOrder, KillOrder, Presence, ResumeOrder, RunOrder
 from roost.domain.sandbox import Driver, Size
-from roost.domain.snapshot import Kind
+from roost.domain.snapshot import SnapshotKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class NodeConformance:
     async def test_a_pause_leaves_a_snapshot_and_a_source_that_stands_still(self, rig: NodeRig) -> None:
         sandbox = await rig.create()
         captured = await rig.node.pause(capture(sandbox, 1))
-        assert (captured.snapshot, captured.kind) == (snapshot_id(1), Kind.MEMORY)
+        assert (captured.snapshot, captured.kind) == (snapshot_id(1), SnapshotKind.MEMORY)
         assert await rig.has(snapshot_id(1))
         assert await rig.presence(sandbox) is not None, "killed only when control says so"
 
@@ -238,7 +238,7 @@ class NodeConformance:
 
     async def test_sleep_without_memory_boots(self, rig: NodeRig) -> None:
         sandbox = await rig.create()
-        assert (await rig.node.pause(capture(sandbox, 1, keep_memory=False))).kind is Kind.DISK
+        assert (await rig.node.pause(capture(sandbox, 1, keep_memory=False))).kind is SnapshotKind.DISK
         await rig.node.kill(KillOrder(sandbox, 1, asleep=True))
         with pytest.raises(SnapshotHasNoMemory):
             await rig.node.resume(self.resume_order(rig, sandbox, snapshot_id(1)))
@@ -286,7 +286,7 @@ class NodeConformance:
         order = KillOrder(sandbox, 1, keep=capture(sandbox, 1, keep_memory=False))
         kept = [await rig.node.kill(order) for _ in range(2)]
         for each in kept:
-            assert each is not None and (each.snapshot, each.kind) == (snapshot_id(1), Kind.DISK)
+            assert each is not None and (each.snapshot, each.kind) == (snapshot_id(1), SnapshotKind.DISK)
         report = await rig.node.report()
         assert await rig.presence(sandbox) is None and sandbox not in report.surviving_disks
         assert await rig.has(snapshot_id(1))
@@ -335,7 +335,7 @@ class NodeConformance:
     async def test_a_disk_is_imported_once_and_boots(self, rig: NodeRig) -> None:
         for _ in range(2):
             captured = await rig.snapshots.import_disk(snapshot_id(1), rig.root, "base")
-            assert (captured.snapshot, captured.kind) == (snapshot_id(1), Kind.DISK)
+            assert (captured.snapshot, captured.kind) == (snapshot_id(1), SnapshotKind.DISK)
         await rig.node.create(replace(rig.create_order(), source=snapshot_id(1), cold=True))
 
     async def test_a_report_tells_what_room_there_is(self, rig: NodeRig) -> None:

@@ -20,7 +20,7 @@ from roost.domain.link import Link
 from roost.domain.proxy import Proxy
 from roost.domain.question import Picture, Question
 from roost.domain.sandbox import Sandbox, Size
-from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 
@@ -103,7 +103,7 @@ def event(number: int, **changes: Any) -> Event:
 
 
 def snapshot(number: int, **changes: Any) -> Snapshot:
-    plain = Snapshot(SnapshotId(f"s{number}"), TEAM, NodeId("n1"), Kind.MEMORY, Purpose.SLEEP, "base", float(number))
+    plain = Snapshot(SnapshotId(f"s{number}"), TEAM, NodeId("n1"), SnapshotKind.MEMORY, Purpose.SLEEP, "base", float(number))
     return replace(plain, **changes)
 
 

@@ -14,7 +14,7 @@ from roost.domain.ids import SandboxId, SnapshotId, TeamId
 from roost.domain.lifecycle import State
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
-from roost.domain.snapshot import Kind, Purpose, Snapshot
+from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 from roost.testing.conformance.records import TEAM, append, event, keep, numbers, sandbox, snapshot
 
 
@@ -116,7 +116,7 @@ class FindConformance:
             found = await transaction.find(Snapshot, Query(equal={"sandbox": "i1"}))
             assert [one.id for one in found] == ["s2", "s1"]
             [kept] = await transaction.find(Snapshot, Query(one_of={"purpose": [Purpose.KEPT]}))
-            assert kept.kind is Kind.MEMORY
+            assert kept.kind is SnapshotKind.MEMORY
             assert kept.purpose is Purpose.KEPT
 
 

@@ -4,6 +4,6 @@
 processes.
 """
 
-from roost.drivers.runtime.gvisor.runtime import GVisor, Patience
+from roost.drivers.runtime.gvisor.runtime import EngineDeadlines, GVisor
 
-__all__ = ["GVisor", "Patience"]
+__all__ = ["EngineDeadlines", "GVisor"]

@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class EngineDeadlines:
     """How long the engine may take. Nothing waits for it without an end: a machine that is very busy takes a hundred times what
     an idle one does, and an engine that hangs takes for ever."""
 
@@ -62,9 +62,9 @@ class Patience:
 class GVisor:
     """`contracts.runtime.Runtime` on one `runsc` of one version."""
 
-    def __init__(self, *, runsc: Path, version: str, state: Path, patience: Patience | None = None) -> None:
+    def __init__(self, *, runsc: Path, version: str, state: Path, patience: EngineDeadlines | None = None) -> None:
         self._runsc = runsc
-        self._patience = patience or Patience()
+        self._patience = patience or EngineDeadlines()
         self._state = state  # runsc's --root: short, on a filesystem that a reboot empties
         # The sentry counts freezes, tells nobody, and a thaw too many kills it. So it is written down too, for the next server.
         self._frozen: dict[str, bool] = {}

@@ -11,11 +11,11 @@ from anyio import to_thread
 from anyio.abc import ByteStream
 from anyio.streams.tls import TLSStream
 
-from roost.domain.egress import Egress, Passage, Verdict, passage, verdict
+from roost.domain.egress import Egress, EgressVerdict, Passage, passage, verdict
 from roost.node.network.gate.authority import Authority
-from roost.node.network.gate.dial import Destination, Dialer, Unreachable
+from roost.node.network.gate.dial import Destination, Dialer, HostUnreachable
 from roost.node.network.gate.messages import requested_host
-from roost.node.network.gate.opening import LARGEST_OPENING_BYTES, Kind, Opening, read_opening
+from roost.node.network.gate.opening import LARGEST_OPENING_BYTES, Opening, Protocol, read_opening
 from roost.node.network.gate.requests import NotAllowed, Requests, guest_side
 from roost.node.network.gate.wire import Primed, Wire, splice
 
@@ -40,7 +40,7 @@ class Conductor:
         try:
             if not await self._pass(guest, meant):
                 guest.reset()
-        except Unreachable as error:
+        except HostUnreachable as error:
             log.debug("a connection could not be passed on", slot=self._slot, reason=str(error))
             guest.reset()
         except NotAllowed:
@@ -50,10 +50,10 @@ class Conductor:
 
     async def _pass(self, guest: Wire, meant: Destination) -> bool:
         """Whether it was let through."""
-        opening, said = Opening(Kind.OTHER), b""
+        opening, said = Opening(Protocol.OTHER), b""
         if self._depends_on_name(meant):
             opening, said = await self._listen(guest)
-        if opening.kind is Kind.HTTP:
+        if opening.kind is Protocol.HTTP:
             return await self._pass_http(Primed(guest, said), meant)
         way = passage(self._egress, opening.name, meant.address, secure=True)
         if way is None:
@@ -66,7 +66,7 @@ class Conductor:
 
     def _depends_on_name(self, meant: Destination) -> bool:
         """Whether the guest has to speak first. One that may connect anyway need not, but where rules may apply."""
-        if verdict(self._egress, meant.address) is Verdict.OPEN:
+        if verdict(self._egress, meant.address) is EgressVerdict.OPEN:
             return self._egress.adds_headers and meant.port in WEB_PORTS
         return True
 
@@ -81,7 +81,7 @@ class Conductor:
                     break
                 if opening := read_opening(said):
                     return opening, said
-        return Opening(Kind.OTHER), said
+        return Opening(Protocol.OTHER), said
 
     async def _join(self, guest: ByteStream, way: Passage, meant: Destination) -> None:
         host = await self._dialer.dial(way, meant)

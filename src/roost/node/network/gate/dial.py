@@ -31,7 +31,7 @@ SOCKETS_AT_ONCE = 8
 _LONGEST_HEAD_BYTES = 16 << 10
 
 
-class Unreachable(Exception):
+class HostUnreachable(Exception):
     """Nobody could be connected to. The text says who and why, for the log and for a guest that speaks HTTP."""
 
 
@@ -56,7 +56,7 @@ class Dialer:
         self._proxy_trust: ssl.SSLContext | None = None
 
     async def dial(self, way: Passage, meant: Destination) -> ByteStream:
-        """Raises Unreachable."""
+        """Raises HostUnreachable."""
         try:
             with anyio.fail_after(CONNECT_WITHIN_S):
                 addresses = await self._addresses(way, meant.address)
@@ -64,10 +64,10 @@ class Dialer:
                     return await self._through(self._egress.proxy, addresses[0], meant.port)
                 return await self._first_of(addresses, meant.port)
         except TimeoutError as error:
-            raise Unreachable(f"{way.name or meant.address} port {meant.port} did not answer in time") from error
+            raise HostUnreachable(f"{way.name or meant.address} port {meant.port} did not answer in time") from error
 
     async def secure(self, stream: ByteStream, name: str) -> ByteStream:
-        """TLS to the host of that name, whose certificate this machine trusts. Raises Unreachable."""
+        """TLS to the host of that name, whose certificate this machine trusts. Raises HostUnreachable."""
         if self._trust is None:
             self._trust = await to_thread.run_sync(_context, None)
             self._trust.set_alpn_protocols(["http/1.1"])
@@ -80,7 +80,7 @@ class Dialer:
         usable = [address for address in known if may_pass(self._egress, way, address)]
         if not usable:
             why = "no name server knows its address" if not known else "all its addresses are closed to sandboxes"
-            raise Unreachable(f"{way.name} cannot be reached: {why}")
+            raise HostUnreachable(f"{way.name} cannot be reached: {why}")
         # The one that the guest chose, if the name has it: it may have had a reason.
         return sorted(usable, key=lambda address: address != meant)[:MOST_TRIED]
 
@@ -98,7 +98,7 @@ class Dialer:
             except BaseException:
                 sock.close()
                 raise
-        raise Unreachable(f"could not connect to {failure}")
+        raise HostUnreachable(f"could not connect to {failure}")
 
     async def _socket_of_slot(self) -> socket.socket:
         def make() -> socket.socket:
@@ -108,7 +108,7 @@ class Dialer:
         try:
             return await to_thread.run_sync(lambda: wires.apart(make), limiter=self._making)
         except OSError as error:
-            raise Unreachable(f"the network of the slot is gone: {error.strerror}") from error
+            raise HostUnreachable(f"the network of the slot is gone: {error.strerror}") from error
 
     async def _through(self, proxy: Proxy, address: IPv4Address, port: int) -> ByteStream:
         """A connection to the address that the proxy made. If it does not, there is none."""
@@ -116,7 +116,7 @@ class Dialer:
         public = [each for each in addresses if not is_never(each)]
         private = [each for each in addresses if is_never(each)] if self._private_proxies else []
         if not public and not private:
-            raise Unreachable(f"the proxy {proxy.host} has no address that may be used")
+            raise HostUnreachable(f"the proxy {proxy.host} has no address that may be used")
         stream: ByteStream = await self._first_of((public or private)[:MOST_TRIED], proxy.port, from_host=not public)
         try:
             if proxy.tls:
@@ -127,7 +127,7 @@ class Dialer:
             return await ask(stream, proxy, (address, port))
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.DelimiterNotFound) as error:
             await anyio.aclose_forcefully(stream)
-            raise Unreachable(f"the proxy {proxy.host} closed the connection") from error
+            raise HostUnreachable(f"the proxy {proxy.host} closed the connection") from error
         except BaseException:
             await anyio.aclose_forcefully(stream)
             raise
@@ -140,17 +140,17 @@ async def _ask_socks(stream: ByteStream, proxy: Proxy, target: tuple[IPv4Address
     await stream.send(bytes([5, 1, method]))
     version, chosen = await reader.receive_exactly(2)
     if version != 5 or chosen != method:
-        raise Unreachable(f"the proxy {proxy.host} {'wants other credentials' if version == 5 else 'does not speak SOCKS5'}")
+        raise HostUnreachable(f"the proxy {proxy.host} {'wants other credentials' if version == 5 else 'does not speak SOCKS5'}")
     if proxy.username is not None:
         user, password = proxy.username.encode(), (proxy.password or "").encode()
         await stream.send(bytes([1, len(user)]) + user + bytes([len(password)]) + password)
         if (await reader.receive_exactly(2))[1] != 0:
-            raise Unreachable(f"the proxy {proxy.host} did not accept the credentials")
+            raise HostUnreachable(f"the proxy {proxy.host} did not accept the credentials")
     address, port = target
     await stream.send(b"\5\1\0\1" + address.packed + port.to_bytes(2, "big"))
     _, code, _, kind = await reader.receive_exactly(4)
     if code != 0:
-        raise Unreachable(f"the proxy {proxy.host} could not connect to {address} port {port} (SOCKS5 says {code})")
+        raise HostUnreachable(f"the proxy {proxy.host} could not connect to {address} port {port} (SOCKS5 says {code})")
     length = (await reader.receive_exactly(1))[0] if kind == 3 else {1: 4, 4: 16}.get(kind, 0)
     await reader.receive_exactly(length + 2)
     return Primed(stream, reader.buffer)
@@ -168,7 +168,7 @@ async def _ask_connect(stream: ByteStream, proxy: Proxy, target: tuple[IPv4Addre
     status = head.split(b"\r\n", 1)[0].split(b" ")
     if not status[0].startswith(b"HTTP/1.") or len(status) < 2 or not status[1].startswith(b"2"):
         said = head.split(b"\r\n", 1)[0][:80].decode("ascii", "replace")
-        raise Unreachable(f"the proxy {proxy.host} did not connect to {authority}: {said}")
+        raise HostUnreachable(f"the proxy {proxy.host} did not connect to {authority}: {said}")
     return Primed(stream, reader.buffer)
 
 
@@ -176,17 +176,17 @@ async def _secured(stream: ByteStream, context: ssl.SSLContext, name: str) -> TL
     try:
         return await TLSStream.wrap(stream, server_side=False, hostname=name, ssl_context=context, standard_compatible=False)
     except ssl.SSLCertVerificationError as error:
-        raise Unreachable(f"the certificate of {name} is not trusted here: {error.verify_message}") from error
+        raise HostUnreachable(f"the certificate of {name} is not trusted here: {error.verify_message}") from error
     except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream, OSError) as error:
-        raise Unreachable(f"{name} does not speak TLS as it should: {error}") from error
+        raise HostUnreachable(f"{name} does not speak TLS as it should: {error}") from error
 
 
 def _context(trusted: str | None) -> ssl.SSLContext:
-    """Blocks for some milliseconds. Raises Unreachable."""
+    """Blocks for some milliseconds. Raises HostUnreachable."""
     try:
         context = ssl.create_default_context(cadata=trusted)
     except ssl.SSLError as error:
-        raise Unreachable(f"the proxy's caCert cannot be read: {error}") from error
+        raise HostUnreachable(f"the proxy's caCert cannot be read: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 

@@ -21,7 +21,7 @@ _HTTP_BEGUN = re.compile(rb"[A-Z]{1,20}")
 _HTTP2 = b"PRI * HTTP/2"
 
 
-class Kind(StrEnum):
+class Protocol(StrEnum):
     TLS = "tls"
     HTTP = "http"
     OTHER = "other"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    kind: Kind
+    kind: Protocol
     name: str | None = None  # the host that TLS asks for, in the form in which names are compared
 
 
@@ -48,18 +48,18 @@ def read_opening(data: bytes) -> Opening | None:
     if data[0] == _HANDSHAKE:
         return _read_hello(data)
     if _HTTP.match(data) and not _HTTP2.startswith(data[: len(_HTTP2)]):
-        return Opening(Kind.HTTP)
+        return Opening(Protocol.HTTP)
     is_begun = _HTTP_BEGUN.fullmatch(data) or (_HTTP2.startswith(data) and len(data) < len(_HTTP2))
-    return None if is_begun else Opening(Kind.OTHER)
+    return None if is_begun else Opening(Protocol.OTHER)
 
 
 def _read_hello(data: bytes) -> Opening | None:
     try:
-        return Opening(Kind.TLS, _server_name(_hello(data)))
+        return Opening(Protocol.TLS, _server_name(_hello(data)))
     except _Short:
-        return None if len(data) < LARGEST_OPENING_BYTES else Opening(Kind.OTHER)
+        return None if len(data) < LARGEST_OPENING_BYTES else Opening(Protocol.OTHER)
     except _Broken:
-        return Opening(Kind.OTHER)
+        return Opening(Protocol.OTHER)
 
 
 def _hello(data: bytes) -> bytes:

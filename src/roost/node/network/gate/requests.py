@@ -18,7 +18,7 @@ from anyio.abc import ByteStream
 
 from roost.domain.egress import Passage
 from roost.domain.rules import secrets_of
-from roost.node.network.gate.dial import Unreachable
+from roost.node.network.gate.dial import HostUnreachable
 from roost.node.network.gate.messages import (
     Refusal,
     passed_answer,
@@ -39,10 +39,10 @@ _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream
 Allow = Callable[[str], Passage | None]
 """How a request for that host goes on; None: not at all."""
 Dial = Callable[[Passage], Awaitable[ByteStream]]
-"""Raises Unreachable."""
+"""Raises HostUnreachable."""
 
 
-class Ending(StrEnum):
+class ExchangeEnd(StrEnum):
     """How an exchange ended."""
 
     ANSWERED = "answered"
@@ -174,28 +174,28 @@ class Requests:
         """One request and its answer. Whether another may follow."""
         try:
             host = await self._host_for(way)
-        except Unreachable as error:
+        except HostUnreachable as error:
             await _refuse(self._guest, Refusal(502, str(error)))
             return False
         outgoing = passed_request(request, way.headers, searched=bool(host.secrets))
         scrubber = Scrubber(host.secrets)
-        ending, self._is_asked = Ending.BROKEN, False
+        ending, self._is_asked = ExchangeEnd.BROKEN, False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._send_request, outgoing, host.side, tasks.cancel_scope)
             with contextlib.suppress(h11.RemoteProtocolError, h11.LocalProtocolError, *_GONE):
                 ending = await self._send_answer(request.method, host.side, scrubber)
             tasks.cancel_scope.cancel()  # answered before all was asked, or not at all: nobody reads the rest
         match ending:
-            case Ending.SWITCHED:
+            case ExchangeEnd.SWITCHED:
                 await splice(self._guest.rest(), Scrubbed(host.side.rest(), scrubber))
                 return False
-            case Ending.BROKEN:
+            case ExchangeEnd.BROKEN:
                 if self._guest.connection.our_state is h11.SEND_RESPONSE and not self._is_kept:
                     await _refuse(self._guest, Refusal(502, "its host ended the connection without an answer"))
                 return False
-            case Ending.REFUSED:
+            case ExchangeEnd.REFUSED:
                 return False
-            case Ending.ANSWERED:
+            case ExchangeEnd.ANSWERED:
                 pass
         self._is_kept = True
         if not self._is_asked or not host.side.renew():
@@ -230,7 +230,7 @@ class Requests:
         if self._is_asked:
             exchange.cancel()
 
-    async def _send_answer(self, method: bytes, host: Side, scrubber: Scrubber) -> Ending:
+    async def _send_answer(self, method: bytes, host: Side, scrubber: Scrubber) -> ExchangeEnd:
         """Raises what either side raises."""
         while True:
             event = await self._next_of_answer(host, scrubber)
@@ -238,20 +238,20 @@ class Requests:
                 case h11.InformationalResponse():
                     await self._guest.send(passed_answer(event, scrubber))
                     if event.status_code == 101:
-                        return Ending.SWITCHED
+                        return ExchangeEnd.SWITCHED
                 case h11.Response():
                     if (refused := unusable(event, method, searched=scrubber.has_secrets)) is not None:
                         await _refuse(self._guest, refused)
-                        return Ending.REFUSED
+                        return ExchangeEnd.REFUSED
                     await self._guest.send(passed_answer(event, scrubber))
                 case h11.Data():
                     await self._send_data(scrubber.feed(bytes(event.data)))
                 case h11.EndOfMessage():
                     await self._send_data(scrubber.finish())
                     await self._guest.send(h11.EndOfMessage(headers=passed_headers(event.headers.raw_items(), scrubber)))
-                    return Ending.ANSWERED
+                    return ExchangeEnd.ANSWERED
                 case _:
-                    return Ending.BROKEN
+                    return ExchangeEnd.BROKEN
 
     async def _next_of_answer(self, host: Side, scrubber: Scrubber) -> h11.Event | type[h11.PAUSED]:
         if scrubber.can_release:
