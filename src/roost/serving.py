@@ -187,10 +187,10 @@ def _announce(
     if settings.is_exposed:
         log.warning("listening for others than this machine, without TLS", host=settings.host, port=port)
     record = settings.home / "server.json"
-    unborn = record.with_suffix(".partial")
+    unfinished = record.with_suffix(".partial")
     told = {"url": url, "pid": os.getpid(), "version": VERSION}
-    unborn.write_text(json.dumps(told if ca is None else {**told, "ca": str(ca)}))
-    unborn.replace(record)
+    unfinished.write_text(json.dumps(told if ca is None else {**told, "ca": str(ca)}))
+    unfinished.replace(record)
     on_ready(ServerInfo(url, os.getpid(), key, settings.home, ca))
 
 

@@ -177,13 +177,13 @@ def _own_secret(file: Path, size_bytes: int) -> bytes:
         if len(secret) == size_bytes:
             return secret
     secret = os.urandom(size_bytes)
-    unborn = file.with_suffix(".partial")
-    unborn.unlink(missing_ok=True)
-    with os.fdopen(os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as content:
+    unfinished = file.with_suffix(".partial")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as content:
         content.write(secret)
         content.flush()
         os.fsync(content.fileno())
-    unborn.replace(file)
+    unfinished.replace(file)
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # on disk, before anything is on disk that was sealed with it

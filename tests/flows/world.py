@@ -73,7 +73,7 @@ class Ground:
 
     store: MemoryStore | SqlStore
     clock: ManualClock = field(default_factory=ManualClock)
-    chance: random.Random = field(default_factory=lambda: random.Random(7))
+    rng: random.Random = field(default_factory=lambda: random.Random(7))
     ledger: ScriptedLedger = field(default_factory=ScriptedLedger)
     node: FakeNode = field(init=False)
 
@@ -188,7 +188,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
             ),
             ledger=ground.ledger,
             clock=ground.clock,
-            random=ground.chance,
+            random=ground.rng,
         )
     )
     return Roost(ground=ground, group=group, **{noun.name: getattr(control, noun.name) for noun in fields(Control)})

@@ -69,7 +69,7 @@ async def test_a_container_whose_processes_are_still_ending(
                 cpu_features=frozenset(),
                 attachments=Attachments(tmp_path / "volumes"),
             )
-            tasks.start_soon(containers.put_out, Journal(Phase.RUNNING, "one", "fake 1", None, None))
+            tasks.start_soon(containers.end_processes, Journal(Phase.RUNNING, "one", "fake 1", None, None))
             await meter.was_in_use.wait()
             straggler.kill()
     left = folder.exists()

@@ -1,5 +1,5 @@
 """Facts and rules: what a sandbox, a snapshot and a template are, and what may happen to them.
 
-Pure and synchronous, standard library only. No clock, no randomness, no I/O: time and chance are handed in.
+Pure and synchronous, standard library only. No clock, no randomness, no I/O: time and random numbers are handed in.
 Start with `lifecycle`; everything else is a record or a decision over records.
 """

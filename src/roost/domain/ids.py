@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class Random(Protocol):
-    """Where chance comes from: `random.SystemRandom` in earnest, a seeded one in tests."""
+    """Where random numbers come from: `random.SystemRandom` in earnest, a seeded one in tests."""
 
     def choices(self, population: str, *, k: int) -> list[str]: ...
 

@@ -22,7 +22,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """What a caller may ask for (create to kill), and what may befall a sandbox (exit, lose)."""
+    """What a caller may ask for (create to kill), and what may happen to a sandbox (exit, lose)."""
 
     CREATE = "create"
     PAUSE = "pause"

@@ -54,5 +54,5 @@ def can_open_ports(scheme: str, domain: str) -> bool:
 
 
 def link_digest(token: str) -> str:
-    """Tokens carry 256 bits of chance, so a plain hash cannot be searched."""
+    """Tokens carry 256 random bits, so a plain hash cannot be searched."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -16,7 +16,7 @@ LONGEST_CREDENTIAL_BYTES = 255  # as SOCKS5 counts them
 LONGEST_CA_BYTES = 8192
 
 
-class Speech(StrEnum):
+class ProxyProtocol(StrEnum):
     """How a proxy is asked for a connection."""
 
     SOCKS5 = "socks5"
@@ -42,7 +42,7 @@ class Proxy:
                 raise _invalid(f"The proxy's {what} has 1 to {LONGEST_CREDENTIAL_BYTES} bytes.")
         if self.password is not None and self.username is None:
             raise _invalid("The proxy has a password but no username. Give both, or neither.")
-        if self.username is not None and self.speech is Speech.CONNECT and ":" in self.username:
+        if self.username is not None and self.protocol is ProxyProtocol.CONNECT and ":" in self.username:
             raise _invalid("The proxy's username has a colon in it, which HTTP cannot carry.")
         if (self.server_name is not None or self.ca_cert is not None) and not self.tls:
             raise _invalid("serverName and caCert are for a proxy that speaks TLS. Enable tls too, or leave them out.")
@@ -52,7 +52,7 @@ class Proxy:
             raise _invalid(f"The proxy's caCert is not one or more PEM certificates of at most {LONGEST_CA_BYTES} bytes.")
 
     @property
-    def speech(self) -> Speech:
+    def protocol(self) -> ProxyProtocol:
         return _parse(self.address)[0]
 
     @property
@@ -73,17 +73,19 @@ class Proxy:
             return None
 
 
-def _parse(address: str) -> tuple[Speech, str, int]:
+def _parse(address: str) -> tuple[ProxyProtocol, str, int]:
     scheme, separator, rest = address.partition("://")
-    speech, authority = (Speech.SOCKS5, address) if not separator else (_SCHEMES.get(scheme.lower()), rest.removesuffix("/"))
+    protocol, authority = (
+        (ProxyProtocol.SOCKS5, address) if not separator else (_SCHEMES.get(scheme.lower()), rest.removesuffix("/"))
+    )
     host, _, port = authority.rpartition(":")
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
-    if speech is None or not 1 <= number <= 65535 or not _is_host(host):
+    if protocol is None or not 1 <= number <= 65535 or not _is_host(host):
         raise _invalid(
             f"{address[:260]!r} is no address of a proxy. Write host:port (SOCKS5), or http://host:port for a proxy that"
             " takes CONNECT; credentials and TLS have fields of their own."
         )
-    return speech, host.lower().removesuffix("."), number
+    return protocol, host.lower().removesuffix("."), number
 
 
 def _is_host(host: str) -> bool:
@@ -102,4 +104,4 @@ def _invalid(message: str) -> Invalid:
     return Invalid("egress_proxy_invalid", message, field="egress_proxy")
 
 
-_SCHEMES = {"socks5": Speech.SOCKS5, "http": Speech.CONNECT}
+_SCHEMES = {"socks5": ProxyProtocol.SOCKS5, "http": ProxyProtocol.CONNECT}

@@ -33,5 +33,5 @@ def may_hold(key: ApiKey, holders: Collection[KeyId] | None, sandbox: SandboxId 
 
 
 def key_digest(secret: str) -> str:
-    """Keys carry 160 bits of chance, so a plain hash cannot be searched; slow hashing would only slow every request."""
+    """Keys carry 160 random bits, so a plain hash cannot be searched; slow hashing would only slow every request."""
     return hashlib.sha256(secret.encode()).hexdigest()

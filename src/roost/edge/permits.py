@@ -18,7 +18,7 @@ from roost.edge.head import RequestHead
 from roost.edge.limits import AGENT_PORT
 from roost.edge.links import LinkState, link_state, value_in, without
 from roost.edge.pages import ErrorAnswer
-from roost.edge.port_links import knock, open_by_cookie, open_by_query
+from roost.edge.port_links import open_by_cookie, open_by_query, read_request
 from roost.edge.resolve import Target
 
 SCREEN = b"/desktop/rfb"
@@ -94,18 +94,18 @@ def permit(
 
 
 def _port(route: Route, head: RequestHead, target: Target, now: float, *, is_secure: bool) -> Permit | ErrorAnswer:
-    at_door = knock(head, target)
+    request = read_request(head, target)
     link: Link | ErrorAnswer | None = None
-    if at_door.given is not None:
-        link = open_by_query(route, at_door, target, now, is_secure=is_secure)
+    if request.given is not None:
+        link = open_by_query(route, request, target, now, is_secure=is_secure)
     elif not may_enter(head, route.ingress):
-        link = open_by_cookie(route, at_door, target, now)
+        link = open_by_cookie(route, request, target, now)
     if isinstance(link, ErrorAnswer):
         return link
-    step = admit(route, at_door.head, target, now, is_invited=link is not None)
+    step = admit(route, request.head, target, now, is_invited=link is not None)
     if isinstance(step, ErrorAnswer):
         return step
-    return Permit(at_door.head, step, link, traffic_token=route.ingress.token if link is None else None)
+    return Permit(request.head, step, link, traffic_token=route.ingress.token if link is None else None)
 
 
 def _plain(route: Route, wanted: Permit, target: Target, now: float) -> Permit | ErrorAnswer:

@@ -32,7 +32,7 @@ _BEFORE_SANDBOX = re.compile(rb"(?:https?://)?[0-9]{1,5}-")
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
+class PortRequest:
     """A request at a port, with what it says about links set apart from what the program inside is to see."""
 
     head: RequestHead  # without them
@@ -40,40 +40,40 @@ class Knock:
     kept: tuple[str, ...]  # those in its cookies
 
 
-def knock(head: RequestHead, target: Target) -> Knock:
+def read_request(head: RequestHead, target: Target) -> PortRequest:
     """By its own host name only: a cookie of any other host would be sent to more than this port."""
     kept, head = _take_cookies(head)
     given = value_in(head, PARAMETER) if target.by_name else None
     if given is None:
-        return Knock(head, None, kept if target.by_name else ())
-    return Knock(without(head, PARAMETER), given.decode("latin-1"), kept)
+        return PortRequest(head, None, kept if target.by_name else ())
+    return PortRequest(without(head, PARAMETER), given.decode("latin-1"), kept)
 
 
-def open_by_query(route: Route, knock: Knock, target: Target, now: float, *, is_secure: bool) -> Link | ErrorAnswer:
+def open_by_query(route: Route, request: PortRequest, target: Target, now: float, *, is_secure: bool) -> Link | ErrorAnswer:
     """The link that a request brings in its query lets it in, or is exchanged for the cookie first. Other methods than GET cannot
     be asked to come again without loss, and a WebSocket not at all: they pass at once, as programs do, which keep no cookies."""
-    token = knock.given or ""
+    token = request.given or ""
     link = _good(route, target.port, (token,), now)
     if link is None:
-        return pages.link_ended(knock.head)
-    if knock.head.method not in _ONCE or knock.head.upgrade is not None:
+        return pages.link_ended(request.head)
+    if request.head.method not in _ONCE or request.head.upgrade is not None:
         return link
-    if not _says_who_asks(knock.head):
-        return pages.link_needs_https(knock.head, target.port) if pages.wants_page(knock.head) else link
-    return pages.exchanged(_same_host(knock.head.target), _cookie(link, token, now, is_secure=is_secure))
+    if not _says_who_asks(request.head):
+        return pages.link_needs_https(request.head, target.port) if pages.wants_page(request.head) else link
+    return pages.exchanged(_same_host(request.head.target), _cookie(link, token, now, is_secure=is_secure))
 
 
-def open_by_cookie(route: Route, knock: Knock, target: Target, now: float) -> Link | ErrorAnswer | None:
+def open_by_cookie(route: Route, request: PortRequest, target: Target, now: float) -> Link | ErrorAnswer | None:
     """The link that let this browser in before, or why it does no longer; None when there never was one."""
-    if not knock.kept:
+    if not request.kept:
         return None
-    link = _good(route, target.port, knock.kept, now)
+    link = _good(route, target.port, request.kept, now)
     if link is None:
-        return pages.link_ended(knock.head)
-    if is_own(knock.head):
+        return pages.link_ended(request.head)
+    if is_own(request.head):
         return link
-    if not _says_who_asks(knock.head) and knock.head.get(b"origin") is None:
-        return pages.link_needs_https(knock.head, target.port)
+    if not _says_who_asks(request.head) and request.head.get(b"origin") is None:
+        return pages.link_needs_https(request.head, target.port)
     return pages.foreign_page(target.sandbox, target.port)
 
 

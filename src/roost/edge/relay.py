@@ -344,7 +344,7 @@ class Exchange:
             self.refuse(objection)
         return False
 
-    def bury(self) -> None:
+    def sandbox_died(self) -> None:
         if self._reach is not None:
             self._reach.reconsider()  # nothing was sent yet: it finds the sandbox gone and says so
         else:

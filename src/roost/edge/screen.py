@@ -56,8 +56,8 @@ class ScreenSession:
         "_client",
         "_driving",
         "_ended",
+        "_held_bytes",
         "_link",
-        "_owed_bytes",
         "_parked",
         "_permit",
         "_reach",
@@ -90,7 +90,7 @@ class ScreenSession:
         self._beating: anyio.CancelScope | None = None
         self._unanswered = 0  # questions whether anybody is there, since anything was heard
         self._stopped = False  # the client is not read: the screen cannot take more
-        self._owed_bytes = 0  # answers to pings, written to a client that takes nothing
+        self._held_bytes = 0  # answers to pings, written to a client that takes nothing
         self._ended = True  # until it has begun
 
     def begin(self) -> None:
@@ -157,7 +157,7 @@ class ScreenSession:
             self._hear(piece)
             if self._ended:
                 return
-        self._write(websocket.to_send(), owed=True)
+        self._write(websocket.to_send(), must_arrive=True)
         if not websocket.is_open:
             self._end()
             self._client.next_request(close=True)
@@ -204,7 +204,7 @@ class ScreenSession:
             self._upstream.pause_reading()
 
     def client_ready(self) -> None:
-        self._owed_bytes = 0
+        self._held_bytes = 0
         if self._upstream is not None:
             self._upstream.resume_reading()
 
@@ -262,7 +262,7 @@ class ScreenSession:
         self._follow(route)
         self._unload()
 
-    def bury(self) -> None:
+    def sandbox_died(self) -> None:
         self._close(Code.SANDBOX_ENDED, "The sandbox has ended.")
 
     def cut(self) -> None:
@@ -326,12 +326,12 @@ class ScreenSession:
 
     # Ending
 
-    def _write(self, data: bytes, *, owed: bool = False) -> None:
+    def _write(self, data: bytes, *, must_arrive: bool = False) -> None:
         if not data:
             return
-        if owed and self._client.is_full:
-            self._owed_bytes += len(data)
-            if self._owed_bytes > self._board.limits.parked_bytes:
+        if must_arrive and self._client.is_full:
+            self._held_bytes += len(data)
+            if self._held_bytes > self._board.limits.parked_bytes:
                 self._end()
                 self._client.abort()
                 return

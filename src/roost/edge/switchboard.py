@@ -37,7 +37,7 @@ class OpenExchange(Protocol):
         """The sandbox runs. May be called when it never slept."""
         ...
 
-    def bury(self) -> None:
+    def sandbox_died(self) -> None:
         """The sandbox is dead: both connections end at once, not gracefully. If nothing was sent yet, the client is told."""
         ...
 
@@ -126,7 +126,7 @@ class Switchboard:
             self.lines.drop(sandbox)
         for exchange in exchanges:
             if route is None:
-                exchange.bury()
+                exchange.sandbox_died()
             elif route.address is None:
                 exchange.park(route)
             else:

@@ -111,11 +111,11 @@ class Adoption:
         runtime = self._containers.engines.of(journal.engine)
         if runtime is None or journal.phase not in HAS_PROCESS or not (await runtime.inspect(journal.container)).alive:
             if journal.phase is Phase.REVIVING:
-                await self._containers.put_out(journal)
+                await self._containers.end_processes(journal)
                 return container.at(phase=Phase.RUNNING), False
             return container, False
         if container.slot is None:
-            await self._containers.put_out(journal)  # a process that nobody can reach
+            await self._containers.end_processes(journal)  # a process that nobody can reach
             return container, False
         if journal.phase is Phase.FROZEN and not self._has_manifest(journal.snapshot):
             return await self._lay_down(container), False
@@ -135,7 +135,7 @@ class Adoption:
 
     async def _lay_down(self, container: Container) -> Container:
         """It dozed, and the snapshot that it was equal to is gone: its sandbox sleeps in another one by now."""
-        await self._containers.put_out(container.journal)
+        await self._containers.end_processes(container.journal)
         await to_thread.run_sync(subvolumes.delete, container.paths.root)
         return await self._containers.note(container, phase=Phase.ASLEEP, snapshot=None)
 

@@ -48,9 +48,9 @@ class Journal:
 
 def write(paths: ContainerPaths, journal: Journal) -> None:
     """Blocks for a moment. Not synced: processes and slots do not outlive the machine either."""
-    unborn = paths.journal.with_suffix(".partial")
-    unborn.write_text(json.dumps(dataclasses.asdict(journal)))
-    unborn.replace(paths.journal)
+    unfinished = paths.journal.with_suffix(".partial")
+    unfinished.write_text(json.dumps(dataclasses.asdict(journal)))
+    unfinished.replace(paths.journal)
 
 
 def read(paths: ContainerPaths) -> Journal | None:

@@ -42,10 +42,10 @@ from roost.node.engine.alarms import Alarms, MemoryAlarm
 from roost.node.engine.captures import Captures
 from roost.node.engine.containers import Clone, Container, Containers
 from roost.node.engine.dozing import Dozing
-from roost.node.engine.guest_setup import Introductions
+from roost.node.engine.guest_setup import GuestSetup
 from roost.node.engine.meter import memory_free_bytes
 from roost.node.engine.pool import Busy, Pool
-from roost.node.engine.teardown import Ends
+from roost.node.engine.teardown import Teardown
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import Phase
 from roost.node.network.guest_listener import GuestListener
@@ -76,16 +76,16 @@ class NodeService:
         self._busy = Busy()
         self._pool = Pool(containers=containers, busy=self._busy)
         self._captures = Captures(containers=containers, guest=guest, now=now)
-        self._introductions = Introductions(guest=guest, slots=containers.slots)
+        self._guest_setup = GuestSetup(guest=guest, slots=containers.slots)
         self._alarms = Alarms()
         self._holdings = Holdings(containers=containers, alarms=self._alarms, tasks=tasks)
         self.door = GuestListener(slots=containers.slots, holdings=self._holdings)
-        self._ends = Ends(
+        self._teardown = Teardown(
             containers=containers, holdings=self._holdings, captures=self._captures, guest=guest, tasks=tasks,
             order=self._order, crash_point=crash_point, parked_limit=parked_limit,
         )  # fmt: skip
         self._dozing = Dozing(
-            containers=containers, holdings=self._holdings, ends=self._ends, introductions=self._introductions,
+            containers=containers, holdings=self._holdings, teardown=self._teardown, guest_setup=self._guest_setup,
             order=self._order, crash_point=crash_point, limit_bytes=doze_bytes, free_bytes=free_bytes,
         )  # fmt: skip
         self._reporting = Reporting(containers=containers, holdings=self._holdings, dozing=self._dozing, now=now)
@@ -107,7 +107,7 @@ class NodeService:
             alarm = self._arm_adopted(each) if each.alive and not frozen else None
             self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size, alarm=alarm)
             if each.container.journal.phase is Phase.ASLEEP:
-                self._ends.park(each.sandbox)
+                self._teardown.park(each.sandbox)
         self._tasks.start_soon(self._alarms.run)
         self._tasks.start_soon(self._containers.removals.run)
         self._tasks.start_soon(self._dozing.run)
@@ -183,11 +183,11 @@ class NodeService:
                 if order.asleep and held.container.slot is not None:
                     await anyio.sleep(_ANSWER_FIRST_S)
                     if not await self._dozing.keep(order.sandbox, held):
-                        await self._ends.lay_down(order.sandbox, held)
+                        await self._teardown.end_asleep(order.sandbox, held)
                 else:
-                    await self._ends.end(held, keep=order.keep)
-                    kept = await self._ends.keep_disk(held, order.keep) if order.keep else None
-                    await self._ends.bury(order.sandbox, held)
+                    await self._teardown.end(held, keep=order.keep)
+                    kept = await self._teardown.keep_disk(held, order.keep) if order.keep else None
+                    await self._teardown.remove(order.sandbox, held)
             self._crash_point("kill.done")
             return kept
 
@@ -200,7 +200,7 @@ class NodeService:
                 return
             assert held.container.slot is not None
             await self._containers.slots.set_egress(held.container.slot, order.egress)
-            await self._introductions.explain(held.container.slot, order.egress)
+            await self._guest_setup.explain(held.container.slot, order.egress)
 
     async def inform(self, order: InformOrder) -> bool:
         async with self._order(order.sandbox, "inform"):
@@ -247,7 +247,7 @@ class NodeService:
                 kept_slot = await self._make_way(steps, order)
                 container = await self._take_warm(steps, order) or await self._make(steps, order, kept_slot)
                 assert container.slot is not None
-                await self._introductions.introduce(container.slot, order)
+                await self._guest_setup.introduce(container.slot, order)
                 container = await self._containers.note(container, phase=Phase.RUNNING)
                 alarm = self._holdings.arm(container, order.size)
                 steps.keep()
@@ -272,7 +272,7 @@ class NodeService:
                 slot = None
         kept = slot
         if kept is not None:
-            await steps.do("kept slot", _nothing(), undo=lambda: self._ends.lay_down_again(order, kept))
+            await steps.do("kept slot", _nothing(), undo=lambda: self._teardown.keep_slot(order, kept))
         return kept
 
     async def _take_warm(self, steps: Steps, order: CreateOrder | ResumeOrder) -> Container | None:
@@ -329,9 +329,9 @@ class NodeService:
     async def _clear(self, sandbox: SandboxId, held: Held, *, keep_root: bool) -> None:
         """An older incarnation's remains are gone, but for its slot and a root that is still wanted."""
         held.rest()
-        self._ends.unpark(sandbox)
+        self._teardown.unpark(sandbox)
         if keep_root:
-            await self._containers.put_out(held.container.journal)
+            await self._containers.end_processes(held.container.journal)
             held.container = await self._containers.note(replace(held.container, slot=None), slot=None)
         else:
             await self._containers.remove(held.container.paths, held.container.journal)

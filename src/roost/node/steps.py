@@ -37,7 +37,7 @@ class Steps:
         self._crash_point = crash_point
 
     async def do(self, step: str, work: Awaitable[T], undo: Undo | None = None) -> T:
-        """Does the work; `undo` is registered before it, since half-done work must be taken back too: it must bear being called
+        """Does the work; `undo` is registered before it, since half-done work must be taken back too: it must stand being called
         for work that never began."""
         if undo is not None:
             self._undo.append((step, undo))

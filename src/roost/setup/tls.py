@@ -238,12 +238,12 @@ def _write(folder: Path, name: str, pair: _Pair) -> None:
 
 def _put(path: Path, content: bytes, mode: int) -> None:
     """Whole or not at all, and never readable by more than `mode` says."""
-    unborn = path.with_name(path.name + ".partial")
-    unborn.unlink(missing_ok=True)
-    descriptor = os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    unfinished = path.with_name(path.name + ".partial")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    unborn.replace(path)
+    unfinished.replace(path)
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

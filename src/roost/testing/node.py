@@ -284,7 +284,7 @@ class FakeNode:
 
     async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
         await anyio.lowlevel.checkpoint()
-        self.warm = {warmth.snapshot: warmth.count for warmth in wanted}
+        self.warm = {target.snapshot: target.count for target in wanted}
 
     # How it is done
 

@@ -1,4 +1,4 @@
-"""Routes in memory: sandboxes are placed, put to sleep and buried by hand, and wake when their gate is open."""
+"""Routes in memory: sandboxes are placed, put to sleep and removed by hand, and wake when their gate is open."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FakeRoutes:
         self._routes[sandbox] = route
         self._publish(route)
 
-    def bury(self, sandbox: SandboxId) -> None:
+    def remove(self, sandbox: SandboxId) -> None:
         """The sandbox is dead."""
         route = replace(self._routes.pop(sandbox), address=None)
         gate = self._gates.pop(sandbox, None)

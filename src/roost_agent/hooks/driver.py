@@ -76,19 +76,19 @@ class Hands:
 
     def _write_driver(self, person: Person) -> None:
         who, since = person
-        unborn = self._machine.path(f"{_DRIVER}.new")
-        with open(unborn, "w", encoding="utf-8", errors="surrogateescape") as file:
+        unfinished = self._machine.path(f"{_DRIVER}.new")
+        with open(unfinished, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"{since}\n{who}\n")
-        os.replace(unborn, self._machine.path(_DRIVER))
+        os.replace(unfinished, self._machine.path(_DRIVER))
 
     def _point_hands(self, folder: str) -> None:
         if not os.path.isdir(self._machine.path(folder)):
             return  # An image without programs that ask.
-        unborn = self._machine.path(f"{_HANDS}.new")
+        unfinished = self._machine.path(f"{_HANDS}.new")
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(unborn)
-        os.symlink(f"/{folder}", unborn)
-        os.replace(unborn, self._machine.path(_HANDS))
+            os.unlink(unfinished)
+        os.symlink(f"/{folder}", unfinished)
+        os.replace(unfinished, self._machine.path(_HANDS))
 
     def _end_input(self) -> None:
         """Programs that began while the agent drove: a long text would go on being typed between a person's words."""

@@ -142,10 +142,10 @@ class World:
         return f"http://127.0.0.1:{self.port}"
 
     def sandbox(self, *, wakes: bool = True) -> Sandbox:
-        chance = random.SystemRandom()
+        rng = random.SystemRandom()
         # An address of its own, so that the agent's fixed port can be served in it.
-        address = f"127.{chance.randrange(1, 255)}.{chance.randrange(256)}.{chance.randrange(1, 255)}"
-        sandbox = Sandbox(new_sandbox_id(chance), address, self.routes, self.stack)
+        address = f"127.{rng.randrange(1, 255)}.{rng.randrange(256)}.{rng.randrange(1, 255)}"
+        sandbox = Sandbox(new_sandbox_id(rng), address, self.routes, self.stack)
         self.routes.place(Route(sandbox.id, TeamId("team"), 1, address, TOKEN, wakes))
         return sandbox
 

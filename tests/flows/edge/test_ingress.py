@@ -209,6 +209,6 @@ async def test_a_signed_file_url_of_a_dead_sandbox_is_nobodys(world: World) -> N
     await sandbox.echo(port=AGENT_PORT)
     async with world.client() as client:
         assert (await client.get(signed("f"))).status_code == 200
-        world.routes.bury(sandbox.id)
+        world.routes.remove(sandbox.id)
         gone = await client.get(signed("f"))
     assert gone.status_code == 502 and gone.json()["message"] == "The sandbox was not found"

@@ -171,7 +171,7 @@ async def test_death_and_another_address_end_it(world: Any, desktop: Desktop) ->
         assert (await person.closed())[0] == 1012
     dying = await Desktop(world, world.sandbox()).open()
     async with dying.watch(dying.link()) as person:
-        world.routes.bury(dying.sandbox.id)
+        world.routes.remove(dying.sandbox.id)
         assert (await person.closed())[0] == 4004
 
 

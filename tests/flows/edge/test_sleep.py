@@ -222,7 +222,7 @@ async def test_death_cuts_in_the_middle_of_a_body(world: Any) -> None:
     stream_writer.write(f"GET / HTTP/1.1\r\nHost: {world.host(sandbox, port)}\r\n\r\n".encode())
     await streaming.readuntil(b"one\r\n")
     tunnelled, _ = await tunnel(world, sandbox, await sandbox.serve(raw_echo))
-    world.routes.bury(sandbox.id)
+    world.routes.remove(sandbox.id)
     for cut in (streaming, tunnelled):  # no graceful end: what came is not the whole
         with pytest.raises(ConnectionResetError), anyio.fail_after(20):
             await cut.read()
@@ -259,5 +259,5 @@ async def idle_connections_end_with_the_route(world: Any) -> None:
         world.routes.sleep(sandbox.id)
         await world.until(lambda: ended == 1)
         await client.get("/", headers=world.headers(sandbox, port))
-        world.routes.bury(sandbox.id)
+        world.routes.remove(sandbox.id)
         await world.until(lambda: ended == 2)

@@ -132,7 +132,7 @@ async def test_a_dead_sandboxs_stream_is_reset(world: World, secured: Secured) -
             async with client.stream("GET", "/", headers=world.headers(sandbox, port)) as stream:
                 async for piece in stream.aiter_raw():
                     assert piece == b"first"
-                    world.routes.bury(sandbox.id)
+                    world.routes.remove(sandbox.id)
 
 
 async def test_a_client_that_leaves_is_noticed(world: World, secured: Secured) -> None:

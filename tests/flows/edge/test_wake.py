@@ -242,7 +242,7 @@ async def test_death_while_a_request_waits(world: Any) -> None:
 
         tasks.start_soon(get)
         await world.until(lambda: world.routes.waiting(sandbox.id) == 1)
-        world.routes.bury(sandbox.id)
+        world.routes.remove(sandbox.id)
 
 
 async def test_asleep_while_it_is_dialled(world: Any) -> None:

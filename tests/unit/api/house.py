@@ -47,7 +47,7 @@ class House:
 async def open_house(
     *, start: float = 1_700_000_000.0, port: int = 4700, store: MemoryStore | SqlStore | None = None
 ) -> AsyncIterator[House]:
-    clock, chance = ManualClock(start), random.Random(7)
+    clock, rng = ManualClock(start), random.Random(7)
     store = MemoryStore() if store is None else store
     node = FakeNode(clock=clock)
     control = compose(
@@ -57,13 +57,13 @@ async def open_house(
             cluster=FakeCluster(node),
             ledger=TrafficLedger(clock),
             clock=clock,
-            random=chance,
+            random=rng,
         )
     )
     about = About("0.0.0", "roost.localhost", port, "/home/of/tests", 1, "engine 1", "agent 1")
     sessions = Sessions(secret=b"secret of tests", scheme="http", instance="tests", now=clock.now)
     services = Services.of(control, about, sessions)
-    await add_template(store, node, clock, chance, "base")
+    await add_template(store, node, clock, rng, "base")
     made: list[str] = []
     await control.keys.ensure_operator(None, made.append)
     [key] = made
@@ -75,9 +75,9 @@ async def open_house(
     node.close()
 
 
-async def add_template(store: Store, node: FakeNode, clock: ManualClock, chance: random.Random, name: str) -> None:
+async def add_template(store: Store, node: FakeNode, clock: ManualClock, rng: random.Random, name: str) -> None:
     snapshot = Snapshot(
-        id=ids.new_snapshot_id(chance),
+        id=ids.new_snapshot_id(rng),
         team=DEFAULT_TEAM,
         node=node.id,
         kind=SnapshotKind.MEMORY,
@@ -86,7 +86,7 @@ async def add_template(store: Store, node: FakeNode, clock: ManualClock, chance:
         created_at=clock.now(),
     )
     template = Template(
-        id=ids.new_template_id(chance),
+        id=ids.new_template_id(rng),
         team=None,
         name=name,
         snapshot=snapshot.id,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roost.domain.egress import NEVER, OPEN, Egress, EgressVerdict, Passage, may_ask, may_pass, parse_networks, passage, verdict
 from roost.domain.errors import Invalid, Unsupported
-from roost.domain.proxy import Proxy, Speech
+from roost.domain.proxy import Proxy, ProxyProtocol
 
 PUBLIC = IPv4Address("203.0.113.7")
 
@@ -196,14 +196,14 @@ def test_secrets_are_not_there_yet() -> None:
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("proxy.example:1080", (Speech.SOCKS5, "proxy.example", 1080)),
-        ("socks5://203.0.113.7:1080/", (Speech.SOCKS5, "203.0.113.7", 1080)),
-        ("http://Proxy.Example:3128", (Speech.CONNECT, "proxy.example", 3128)),
+        ("proxy.example:1080", (ProxyProtocol.SOCKS5, "proxy.example", 1080)),
+        ("socks5://203.0.113.7:1080/", (ProxyProtocol.SOCKS5, "203.0.113.7", 1080)),
+        ("http://Proxy.Example:3128", (ProxyProtocol.CONNECT, "proxy.example", 3128)),
     ],
 )
-def test_a_proxys_address_says_how_it_is_asked(address: str, expected: tuple[Speech, str, int]) -> None:
+def test_a_proxys_address_says_how_it_is_asked(address: str, expected: tuple[ProxyProtocol, str, int]) -> None:
     proxy = Proxy(address)
-    assert (proxy.speech, proxy.host, proxy.port) == expected
+    assert (proxy.protocol, proxy.host, proxy.port) == expected
     assert proxy.ip == (IPv4Address("203.0.113.7") if "203" in address else None)
 
 

@@ -48,7 +48,7 @@ async def test_wakes_share_a_flight_and_death_ends_it() -> None:
             tasks.start_soon(wake)
         await anyio.wait_all_tasks_blocked()
         assert (fake.waiting(ID), len(fake.flights)) == (3, 1)
-        fake.bury(ID)
+        fake.remove(ID)
     assert refused == 3
     assert fake.waiting(ID) == 0
 
@@ -59,6 +59,6 @@ async def test_every_change_from_the_call_on_is_told() -> None:
     changes = fake.changes()
     fake.sleep(ID)
     await fake.wake(ID, "traffic")
-    fake.bury(ID)
+    fake.remove(ID)
     seen = [await anext(changes) for _ in range(3)]
     assert [(route.address, route.incarnation) for route in seen] == [(None, 1), ("10.0.0.1", 2), (None, 2)]

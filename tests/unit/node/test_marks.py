@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path, PosixPath
 from typing import Any
 
-from roost.node.network.restricted import Marks
+from roost.node.network.restricted import RestrictedSlots
 
 
 def test_a_mark_that_was_put_is_found_and_the_last_one_takes_the_directory_with_it(tmp_path: Path) -> None:
-    marks = Marks(tmp_path, "abcde")
+    marks = RestrictedSlots(tmp_path, "abcde")
     assert marks.all() == frozenset()
     marks.put(3)
     marks.put(3)
     marks.put(12)
-    assert Marks(tmp_path, "abcde").all() == {3, 12}
+    assert RestrictedSlots(tmp_path, "abcde").all() == {3, 12}
     marks.drop(3)
     marks.drop(3)
     assert marks.all() == {12}
@@ -30,9 +30,9 @@ def test_a_slot_is_marked_while_another_is_removed(tmp_path: Path) -> None:
         def mkdir(self, *args: Any, **options: Any) -> None:
             super().mkdir(*args, **options)
             if others:
-                Marks(tmp_path, "abcde").drop(others.pop())
+                RestrictedSlots(tmp_path, "abcde").drop(others.pop())
 
-    marks = Marks(Shared(tmp_path), "abcde")
+    marks = RestrictedSlots(Shared(tmp_path), "abcde")
     marks.put(1)
     assert not others
     assert marks.all() == {1}

@@ -22,7 +22,7 @@ from roost.contracts.store import Store, Transaction
 from roost.control.lifecycle.deadline import run_until
 from roost.control.lifecycle.endings import Leftovers
 from roost.control.lifecycle.flight import Flight, FlightOutcome
-from roost.control.lifecycle.moves import Birth, Ended, Intent, Moves, Salvage
+from roost.control.lifecycle.moves import Ended, Intent, Moves, NewSandbox, Salvage
 from roost.control.lifecycle.orders import carry_out
 from roost.control.sandboxes.trash import Trash
 from roost.domain.errors import (
@@ -102,13 +102,13 @@ class Flights:
 
     # Asking
 
-    async def create(self, prepare: Callable[[Transaction], Awaitable[Sequence[Birth]]]) -> list[Flight]:
+    async def create(self, prepare: Callable[[Transaction], Awaitable[Sequence[NewSandbox]]]) -> list[Flight]:
         """Begins the births that `prepare` returns, in one transaction with whatever it reads and writes itself.
         Raises what it raises, and NameTaken; then nothing was begun."""
         self._require_running()
         async with _undisturbed(), self._store.transaction() as transaction:
-            born = [await self._moves.bear(transaction, birth) for birth in await prepare(transaction)]
-        return [self._launch(record) for record in born]
+            created = [await self._moves.add(transaction, new) for new in await prepare(transaction)]
+        return [self._launch(record) for record in created]
 
     async def ask(self, intent: Intent) -> FlightOutcome:
         """Does what is wanted, or shares it when it is under way already. Raises SandboxNotFound, SandboxDead, WrongState,

@@ -2,7 +2,7 @@
 
     begin    compare-and-set into the state on the way, with the operation, committed before work leaves the process
     finish   compare-and-set out again, with the snapshot's entry and the event; fail likewise
-    befall   a process ended or was found missing, and nobody asked
+    happen   a process ended or was found missing, and nobody asked
 
 An end is written only if the record still tells of the same operation and incarnation. Who works in between, and who waits for
 it, is in `flights`. Callers hold the sandbox's lock.
@@ -75,7 +75,7 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class NewSandbox:
     """A sandbox to be. Its state, incarnation and operation are set by the move that creates it."""
 
     draft: Sandbox
@@ -109,12 +109,12 @@ class Moves:
 
     # Beginning
 
-    async def bear(self, transaction: Transaction, birth: Birth) -> Sandbox:
+    async def add(self, transaction: Transaction, new: NewSandbox) -> Sandbox:
         """Writes a sandbox that is being created. Raises NameTaken."""
         now = self._clock.now()
-        operation = self._operation(Action.CREATE, birth.draft.size, keep_memory=not birth.cold, why=birth.why)
-        born = replace(
-            birth.draft,
+        operation = self._operation(Action.CREATE, new.draft.size, keep_memory=not new.cold, why=new.why)
+        record = replace(
+            new.draft,
             state=MOVES[Action.CREATE].via,
             incarnation=1,
             created_at=now,
@@ -122,7 +122,7 @@ class Moves:
             changed_at=now,
             operation=operation,
         )
-        return await transaction.put(born, expect_revision=None)
+        return await transaction.put(record, expect_revision=None)
 
     async def begin(self, transaction: Transaction, record: Sandbox, intent: Intent) -> Sandbox:
         """Writes that the move is under way. The verdict was *go*."""

@@ -51,7 +51,7 @@ class Recovery:
             if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
                 await guard(self._nodes.set_egress, record)
             if record.has_desktop or record.token_pending:
-                self._notices.owe(record)
+                self._notices.mark_pending(record)
         for report in reports:
             await self._repairs.repair(living, report)
             await self._repairs.drop_strays(report)

@@ -2,8 +2,8 @@
 opens them.
 
 A guest learns both when it starts or wakes (`orders.identity_of`), and from here when they change while it runs. Every committed
-record is heard here, so that no writer of either can forget it. What cannot be told stays owed, and the keeper tries again. That
-a token is yet to be told is in the record too: it outlives the server.
+record is heard here, so that no writer of either can forget it. What cannot be told stays pending, and the keeper tries
+again. That a token is yet to be told is in the record too: it outlives the server.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class GuestNotices:
         if record.state is State.PAUSED:
             self._owed.pop(record.id, None)  # whatever the record says when it wakes, it is told then
         elif changed or record.id in self._owed:
-            self.owe(record)
+            self.mark_pending(record)
 
-    def owe(self, record: Sandbox) -> None:
+    def mark_pending(self, record: Sandbox) -> None:
         """Its guest may believe something else: a server that ended had no time to tell it."""
         self._owed[record.id] = record
 
     async def tell(self, sandbox: SandboxId) -> None:
-        """The guest knows, if it runs and answers in time; otherwise it is owed still."""
+        """The guest knows, if it runs and answers in time; otherwise it is told later."""
         async with self._locks.setdefault(sandbox, anyio.Lock()):
             while (record := self._owed.get(sandbox)) is not None and record.state in REACHABLE:
                 if not await self._is_told(record):

@@ -14,7 +14,7 @@ from roost.control.fleet.nodes import Nodes
 from roost.control.lifecycle.endings import is_being_cloned
 from roost.control.lifecycle.flight import Flight
 from roost.control.lifecycle.flights import Flights
-from roost.control.lifecycle.moves import Birth, Intent
+from roost.control.lifecycle.moves import Intent, NewSandbox
 from roost.control.sandboxes.checks import check_fork_count, check_name
 from roost.control.sandboxes.references import check_key, find_sandbox, source_of
 from roost.domain import ids
@@ -70,7 +70,7 @@ class Forks:
     ) -> list[Flight]:
         """All children are written in one transaction with the look at the snapshot: none can lose it before it is cloned."""
 
-        async def prepare(transaction: Transaction) -> Sequence[Birth]:
+        async def prepare(transaction: Transaction) -> Sequence[NewSandbox]:
             entry = await transaction.get(Snapshot, snapshot.id)
             if entry is None:
                 raise SnapshotNotFound(snapshot.id)
@@ -79,7 +79,7 @@ class Forks:
             facts = {"count": count, "snapshot": entry.id, "children": ", ".join(child.id for child in children)}
             event = Event(EventKind.FORKED, parent.team, self._clock.now(), parent.id, facts)
             await transaction.append(event)
-            return [Birth(child, cold=source_of(entry).cold, why="fork") for child in children]
+            return [NewSandbox(child, cold=source_of(entry).cold, why="fork") for child in children]
 
         return await self._flights.create(prepare)
 

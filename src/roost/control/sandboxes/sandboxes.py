@@ -16,7 +16,7 @@ from roost.control.access.tokens import holders
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
 from roost.control.lifecycle.flights import Flights
-from roost.control.lifecycle.moves import Birth, Intent
+from roost.control.lifecycle.moves import Intent, NewSandbox
 from roost.control.sandboxes.checks import (
     check_egress,
     check_env,
@@ -150,7 +150,7 @@ class Sandboxes:
         earlier: list[SandboxId] = []
         node = await self._place(principal, request)
 
-        async def prepare(transaction: Transaction) -> Sequence[Birth]:
+        async def prepare(transaction: Transaction) -> Sequence[NewSandbox]:
             if request.idempotency_key and (known := await self._known(transaction, principal.team, request)):
                 earlier.append(known)
                 return ()
@@ -159,10 +159,10 @@ class Sandboxes:
             if request.size.memory_mb is not None and not source.cold:
                 check_room(request.size.memory_mb, source.memory_bytes)
             draft = self._draft(principal, request, source)
-            birth = Birth(replace(draft, node=node or source.node), cold=source.cold)
+            new = NewSandbox(replace(draft, node=node or source.node), cold=source.cold)
             if request.idempotency_key:
-                await self._remember(transaction, principal.team, request, birth.draft.id)
-            return (birth,)
+                await self._remember(transaction, principal.team, request, new.draft.id)
+            return (new,)
 
         started = await self._flights.create(prepare)
         if earlier:
@@ -215,7 +215,7 @@ class Sandboxes:
 
         record = await self._change(principal, ref, "change", sorted({*changed, *later}), change)
         if "egress" in later:
-            await self._make_so(record)
+            await self._apply_egress(record)
         return record
 
     async def kill(self, principal: Principal, ref: str, *, why: str = "killed", keep: bool = True) -> Sandbox:
@@ -253,10 +253,10 @@ class Sandboxes:
             ["egress"],
             lambda record: replace(record, egress=_unmasked(egress, record.egress)),
         )
-        await self._make_so(changed)
+        await self._apply_egress(changed)
         return changed
 
-    async def _make_so(self, changed: Sandbox) -> None:
+    async def _apply_egress(self, changed: Sandbox) -> None:
         """What it may reach is so, and stays."""
         # A move that began before the change carries the old one: only when it has ended is the new one sure to stay.
         with suppress(RoostError):

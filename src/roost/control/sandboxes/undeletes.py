@@ -11,7 +11,7 @@ from roost.control.access.tokens import holders
 from roost.control.fleet.nodes import Nodes
 from roost.control.lifecycle.endings import is_being_cloned
 from roost.control.lifecycle.flights import Flights
-from roost.control.lifecycle.moves import Birth
+from roost.control.lifecycle.moves import NewSandbox
 from roost.control.sandboxes.references import check_key, find_sandbox
 from roost.control.sandboxes.trash import Trash
 from roost.domain import ids
@@ -45,13 +45,13 @@ class Undeletes:
             _, kept = await self._find(reader, principal, ref)
         node = await self._nodes.place(kept.node)
 
-        async def prepare(transaction: Transaction) -> Sequence[Birth]:
+        async def prepare(transaction: Transaction) -> Sequence[NewSandbox]:
             await check_key(transaction, principal)
             dead, entry = await self._find(transaction, principal, ref)
             found.append((dead, entry))
             name = dead.name if await _is_free(transaction, team, dead.name) else None
             draft = replace(self._draft(principal, dead, entry, name), node=node)
-            return (Birth(draft, cold=entry.kind is SnapshotKind.DISK, why="undelete"),)
+            return (NewSandbox(draft, cold=entry.kind is SnapshotKind.DISK, why="undelete"),)
 
         (flight,) = await self._flights.create(prepare)
         sandbox = (await flight.result()).sandbox

@@ -204,7 +204,7 @@ class Templates:
         if known and entry and known.digest == recipe.digest:
             report = await self._cluster.node(entry.node).report()
             if entry.id in report.snapshots:
-                return await self._retold(known, recipe)
+                return await self._with_description(known, recipe)
         return await self.build(recipe, on_progress)
 
     @asynccontextmanager
@@ -299,7 +299,7 @@ class Templates:
             async with self._store.transaction() as transaction:
                 await transaction.append(Event(EventKind.TEMPLATE_FAILED, DEFAULT_TEAM, self._clock.now(), facts=facts))
 
-    async def _retold(self, known: Template, recipe: Recipe) -> Template:
+    async def _with_description(self, known: Template, recipe: Recipe) -> Template:
         """The same template, with what an older Roost did not write of it."""
         told = replace(known, description=recipe.description, packages=recipe.packages)
         if told == known:

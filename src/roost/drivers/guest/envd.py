@@ -61,8 +61,8 @@ class Envd:
         await self._post(address, "/roost/flush", {}, limit_s=_FLUSH_LIMIT_S)
 
     async def after_restore(self, address: str, identity: Identity) -> None:
-        # The same one awake again has everything but fresh chance, and a name or token that it was given meanwhile: reading and
-        # comparing files would only take time.
+        # The same one awake again has everything but fresh random bytes, and a name or token that it was given meanwhile:
+        # reading and comparing files would only take time.
         awake = {"hostname": identity.hostname, "accessToken": identity.access_token, **_entropy(), **_driver(identity.driver)}
         told = _identity(identity) if identity.fresh else awake
         await self._post(address, "/roost/after-restore", told | {"wallClock": self._now()})

@@ -149,7 +149,7 @@ class Containers:
             if not clone.in_place:
                 await self.remove(clone.paths, journal)
             elif journal is not None:
-                await self.put_out(journal)
+                await self.end_processes(journal)
 
         async def lay_out() -> None:
             laid.append(await to_thread.run_sync(self._lay_out, clone, slot))
@@ -223,7 +223,7 @@ class Containers:
         except FileNotFoundError:
             return None
 
-    async def put_out(self, journal: Journal) -> None:
+    async def end_processes(self, journal: Journal) -> None:
         """Process and cgroup are gone; the disk stays. May be called twice."""
         if journal.phase is Phase.ASLEEP:
             return

@@ -19,9 +19,9 @@ from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.node import CreateOrder, ResumeOrder
 from roost.domain.placement import MEMORY_FLOOR_BYTES, headroom_bytes
 from roost.node.engine.containers import Containers
-from roost.node.engine.guest_setup import Introductions
+from roost.node.engine.guest_setup import GuestSetup
 from roost.node.engine.meter import memory_total_bytes
-from roost.node.engine.teardown import Ends, Order
+from roost.node.engine.teardown import Order, Teardown
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import Phase
 from roost.node.steps import CrashPoint
@@ -34,13 +34,13 @@ log = structlog.get_logger(__name__)
 
 class Dozing:
     def __init__(
-        self, *, containers: Containers, holdings: Holdings, ends: Ends, introductions: Introductions, order: Order,
+        self, *, containers: Containers, holdings: Holdings, teardown: Teardown, guest_setup: GuestSetup, order: Order,
         crash_point: CrashPoint, limit_bytes: int, free_bytes: Callable[[], int],
     ) -> None:  # fmt: skip
         self._containers = containers
         self._holdings = holdings
-        self._ends = ends
-        self._introductions = introductions
+        self._teardown = teardown
+        self._guest_setup = guest_setup
         self._order = order
         self._crash_point = crash_point
         self._limit_bytes = limit_bytes
@@ -77,7 +77,7 @@ class Dozing:
         self._crash_point("kill.dozing")
         self._dozers.pop(sandbox, None)
         self._dozers[sandbox] = Dozer(sandbox, held_bytes)
-        self._ends.park(sandbox)
+        self._teardown.park(sandbox)
         self._changed.set()
         return True
 
@@ -93,11 +93,11 @@ class Dozing:
                 changes = {"phase": Phase.THAWING, "incarnation": order.incarnation, "snapshot": None}
                 held.container = await self._containers.note(held.container, **changes)
                 self._crash_point("resume.thawing")
-                self._ends.unpark(order.sandbox)
+                self._teardown.unpark(order.sandbox)
                 self._holdings.rouse(order.sandbox, held)
                 await held.stillness.thaw()
                 self._crash_point("resume.thawed")
-            await self._introductions.introduce(slot, order)
+            await self._guest_setup.introduce(slot, order)
             with anyio.CancelScope(shield=True):
                 held.container = await self._containers.note(held.container, phase=Phase.RUNNING)
         except SandboxLost:
@@ -105,7 +105,7 @@ class Dozing:
             return False
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._ends.lay_down(order.sandbox, held)
+                await self._teardown.end_asleep(order.sandbox, held)
             raise
         return True
 
@@ -153,7 +153,7 @@ class Dozing:
                 held = self._holdings.get(sandbox)
                 if held is not None and held.dozing:
                     with anyio.CancelScope(shield=True):
-                        await self._ends.lay_down(sandbox, held)
+                        await self._teardown.end_asleep(sandbox, held)
         except (RoostError, OSError) as error:
             log.warning("a sleeper's process could not be dropped", sandbox=sandbox, error=str(error))
 

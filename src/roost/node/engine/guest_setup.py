@@ -15,7 +15,7 @@ _BOOT_LIMIT_S = 60.0
 log = structlog.get_logger(__name__)
 
 
-class Introductions:
+class GuestSetup:
     def __init__(self, *, guest: Guest, slots: Slots) -> None:
         self._guest = guest
         self._slots = slots

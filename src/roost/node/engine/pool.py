@@ -48,7 +48,7 @@ class Pool:
         self._stopped = anyio.Event()
 
     def want(self, wanted: Sequence[WarmTarget]) -> None:
-        self._wanted = {warmth.snapshot: warmth.count for warmth in wanted if warmth.count > 0}
+        self._wanted = {target.snapshot: target.count for target in wanted if target.count > 0}
         self._changed.set()
 
     def counts(self) -> dict[SnapshotId, int]:

@@ -1,4 +1,4 @@
-"""How a sandbox's stay on this node ends: laid down to sleep with its slot, or buried, with or without its disk kept.
+"""How a sandbox's stay on this node ends: put to sleep with its slot, or removed, with or without its disk kept.
 
 Callers hold the sandbox's order. A sleeper keeps its slot, so that its connections outlive the sleep; beyond a limit the one
 that was kept longest is let go.
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 Order = Callable[[SandboxId, str], AbstractAsyncContextManager[None]]
 
 
-class Ends:
+class Teardown:
     def __init__(
         self, *, containers: Containers, holdings: Holdings, captures: Captures, guest: Guest, tasks: TaskGroup, order: Order,
         crash_point: CrashPoint, parked_limit: int,
@@ -62,17 +62,17 @@ class Ends:
     def unpark(self, sandbox: SandboxId) -> None:
         self._parked.pop(sandbox, None)
 
-    async def lay_down(self, sandbox: SandboxId, held: Held) -> None:
+    async def end_asleep(self, sandbox: SandboxId, held: Held) -> None:
         """Asleep: only the slot and a journal that says so are left."""
         held.rest()
-        await self._containers.put_out(held.container.journal)
+        await self._containers.end_processes(held.container.journal)
         if held.container.slot is not None:
             await self._containers.slots.rest(held.container.slot)
         await to_thread.run_sync(subvolumes.delete, held.container.paths.root)
         held.container = await self._containers.note(held.container, phase=Phase.ASLEEP, snapshot=None)
         self.park(sandbox)
 
-    async def lay_down_again(self, order: CreateOrder | ResumeOrder, slot: Slot) -> None:
+    async def keep_slot(self, order: CreateOrder | ResumeOrder, slot: Slot) -> None:
         """A resume failed: asleep as before, with its slot."""
         paths = self._containers.volume.sandbox(order.sandbox)
         journal = Journal(
@@ -109,7 +109,7 @@ class Ends:
         self._crash_point("kill.kept")
         return kept
 
-    async def bury(self, sandbox: SandboxId, held: Held) -> None:
+    async def remove(self, sandbox: SandboxId, held: Held) -> None:
         """Nobody finds anything of it any more; what it leaves, its quota group too, goes soon after. Its process is gone."""
         container, group = held.container, subvolumes.quota_group(sandbox)
         await self._containers.clear_away(container.paths, container.journal, release=container.slot, quota_group=group)

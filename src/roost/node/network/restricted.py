@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-class Marks:
+class RestrictedSlots:
     def __init__(self, directory: Path, instance: str) -> None:
         self._directory = directory / instance
 

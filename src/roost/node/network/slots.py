@@ -28,7 +28,7 @@ from roost.node.network.firewall import HostServices
 from roost.node.network.gate.authority import Authority
 from roost.node.network.gate.gates import Gate, Gates
 from roost.node.network.names import Names
-from roost.node.network.restricted import Marks
+from roost.node.network.restricted import RestrictedSlots
 from roost.node.network.spares import Ground, Left, Spares, new_tenancy
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class Slots:
             private_proxies=self._settings.private_proxies,
         )
         self._open_gates: dict[int, Gate] = {}
-        self._marks = Marks(self._settings.run_directory / "limited", self._instance)
+        self._restricted = RestrictedSlots(self._settings.run_directory / "limited", self._instance)
         self._silent: frozenset[int] = frozenset()  # told nothing until it is known what they may ask for
         self._spares = Spares(wanted=self._settings.spare, rest_s=self._settings.rest_s, kept=self._settings.kept)
         self._readied: set[int] = set()  # those that no sandbox has been started in since they were readied
@@ -179,7 +179,7 @@ class Slots:
         self._readied.discard(plan.index)
         with anyio.CancelScope(shield=True):
             if has_own_rules:
-                await self._in_thread(lambda: self._marks.drop(plan.index), f"forget what slot {plan.index} may ask for")
+                await self._in_thread(lambda: self._restricted.drop(plan.index), f"forget what slot {plan.index} may ask for")
         self._spares.put(Left(plan, has_own_rules))
 
     async def set_egress(self, slot: Slot, egress: Egress) -> None:
@@ -197,11 +197,11 @@ class Slots:
 
             def load() -> None:
                 if egress.limits_names:
-                    self._marks.put(plan.index)
+                    self._restricted.put(plan.index)
                 wires.enter(plan.router_netns)
                 nftables.apply(ruleset, to=f"slot {plan.index}")
                 if not egress.limits_names:
-                    self._marks.drop(plan.index)
+                    self._restricted.drop(plan.index)
 
             await self._apart(load, f"change the egress of slot {plan.index}")
         except BaseException:
@@ -276,7 +276,7 @@ class Slots:
 
     async def _sort_out(self, keep: set[int], mtu_bytes: int) -> None:
         """Holds the slots to keep that are whole, removes every other trace, and knows which numbers are free."""
-        self._silent = await self._in_thread(self._marks.all, "look for slots that may ask for some names only")
+        self._silent = await self._in_thread(self._restricted.all, "look for slots that may ask for some names only")
         found = await self._in_thread(lambda: wires.traces(self._instance), "look for slots")
         every = {index: plan_slot(self._instance, self.network, index) for index in range(1, capacity(self.network) + 1)}
         self._held = {index: every[index] for index in found & every.keys() & keep if wires.is_whole(every[index])}
@@ -308,7 +308,7 @@ class Slots:
     async def _remove(self, plans: Iterable[SlotPlan]) -> None:
         plans = list(plans)
         await self._spares.remove(plans)
-        await self._in_thread(lambda: [self._marks.drop(plan.index) for plan in plans], "forget what slots may ask for")
+        await self._in_thread(lambda: [self._restricted.drop(plan.index) for plan in plans], "forget what slots may ask for")
 
     async def _in_background(self, work: Background, *, task_status: TaskStatus[None]) -> None:
         """Runs `work` until `close`."""

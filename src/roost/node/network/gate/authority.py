@@ -94,14 +94,14 @@ def _make(folder: Path) -> _Pair:
     )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     content = _pem(key) + certificate.public_bytes(serialization.Encoding.PEM)
-    unborn = folder / "authority.partial"
-    unborn.unlink(missing_ok=True)
-    descriptor = os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    unfinished = folder / "authority.partial"
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    unborn.replace(folder / "authority.pem")
+    unfinished.replace(folder / "authority.pem")
     return _Pair(certificate, key)
 
 

@@ -20,7 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.tls import TLSStream
 
 from roost.domain.egress import Egress, Passage, is_never, may_pass
-from roost.domain.proxy import Proxy, Speech
+from roost.domain.proxy import Proxy, ProxyProtocol
 from roost.node.network import wires
 from roost.node.network.gate.wire import Primed, Wire, connect
 from roost.node.network.names import Names
@@ -123,7 +123,7 @@ class Dialer:
                 if self._proxy_trust is None:
                     self._proxy_trust = await to_thread.run_sync(_context, proxy.ca_cert)
                 stream = await _secured(stream, self._proxy_trust, proxy.server_name or proxy.host)
-            ask = _ask_socks if proxy.speech is Speech.SOCKS5 else _ask_connect
+            ask = _ask_socks if proxy.protocol is ProxyProtocol.SOCKS5 else _ask_connect
             return await ask(stream, proxy, (address, port))
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.DelimiterNotFound) as error:
             await anyio.aclose_forcefully(stream)
