@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 
 from roost.domain.address import dns_address
-from roost.node.network.slots import DOOR_PORT
+from roost.node.network.slots import GUEST_API_PORT
 from tests.real.server import Server, eventually, said, sandbox_of
 
 DOOR = "http://169.254.7.1"
@@ -36,7 +36,7 @@ def test_a_program_inside_asks_a_person(server: Server) -> None:
 
 def test_nobody_else_is_served(server: Server) -> None:
     with sandbox_of(server) as sandbox:
-        desk = f"http://{dns_address(server.network)}:{DOOR_PORT}/"
+        desk = f"http://{dns_address(server.network)}:{GUEST_API_PORT}/"
         assert httpx.get(desk, timeout=60, trust_env=False).status_code == 503  # somebody on this machine, who is no guest
         refused = "curl -s -m 5 -o /dev/null http://169.254.7.1:4780/ ; echo $?"
         assert said(sandbox, refused) != "0"

@@ -68,7 +68,7 @@ class Agent:
 
 @contextmanager
 def agent_of(server: Server, sandbox: Sandbox) -> Iterator[Agent]:
-    with httpx.Client(base_url=server.url, headers=sandbox.door.headers(), timeout=60, trust_env=False) as http:
+    with httpx.Client(base_url=server.url, headers=sandbox.access.headers(), timeout=60, trust_env=False) as http:
         yield Agent(sandbox, http)
 
 

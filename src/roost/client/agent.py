@@ -68,70 +68,70 @@ def terminal_size(columns: int, rows: int) -> dict[str, Any]:
     return {"size": {"cols": columns, "rows": rows}}
 
 
-def _rpc(door: AgentAccess, method: str, body: Mapping[str, Any], read: Any, user: str | None = None) -> Call[Any]:
-    return Call("POST", method, read, body=body, headers={**UNARY_HEADERS, **door.headers(user)})
+def _rpc(access: AgentAccess, method: str, body: Mapping[str, Any], read: Any, user: str | None = None) -> Call[Any]:
+    return Call("POST", method, read, body=body, headers={**UNARY_HEADERS, **access.headers(user)})
 
 
 def _nothing(_content: Any) -> None:
     return None
 
 
-def send_input(door: AgentAccess, selector: Mapping[str, Any], stream: Stream, data: bytes) -> Call[None]:
+def send_input(access: AgentAccess, selector: Mapping[str, Any], stream: Stream, data: bytes) -> Call[None]:
     """`stream` is STDOUT's counterpart: PTY for a process on a terminal, anything else for its stdin."""
     body = {"process": selector, "input": input_message(stream, data)}
-    return _rpc(door, "/process.Process/SendInput", body, _nothing)
+    return _rpc(access, "/process.Process/SendInput", body, _nothing)
 
 
 def input_message(stream: Stream, data: bytes) -> dict[str, str]:
     return {"pty" if stream is Stream.PTY else "stdin": base64.b64encode(data).decode()}
 
 
-def close_stdin(door: AgentAccess, selector: Mapping[str, Any]) -> Call[None]:
-    return _rpc(door, "/process.Process/CloseStdin", {"process": selector}, _nothing)
+def close_stdin(access: AgentAccess, selector: Mapping[str, Any]) -> Call[None]:
+    return _rpc(access, "/process.Process/CloseStdin", {"process": selector}, _nothing)
 
 
-def send_signal(door: AgentAccess, selector: Mapping[str, Any], name: str) -> Call[None]:
-    return _rpc(door, "/process.Process/SendSignal", {"process": selector, "signal": f"SIGNAL_{name}"}, _nothing)
+def send_signal(access: AgentAccess, selector: Mapping[str, Any], name: str) -> Call[None]:
+    return _rpc(access, "/process.Process/SendSignal", {"process": selector, "signal": f"SIGNAL_{name}"}, _nothing)
 
 
-def resize(door: AgentAccess, selector: Mapping[str, Any], columns: int, rows: int) -> Call[None]:
+def resize(access: AgentAccess, selector: Mapping[str, Any], columns: int, rows: int) -> Call[None]:
     body = {"process": selector, "pty": terminal_size(columns, rows)}
-    return _rpc(door, "/process.Process/Update", body, _nothing)
+    return _rpc(access, "/process.Process/Update", body, _nothing)
 
 
-def list_processes(door: AgentAccess) -> Call[list[ProcessInfo]]:
+def list_processes(access: AgentAccess) -> Call[list[ProcessInfo]]:
     def read(content: Any) -> list[ProcessInfo]:
         return [ProcessInfo.read(item) for item in content.get("processes", ())]
 
-    return _rpc(door, "/process.Process/List", {}, read)
+    return _rpc(access, "/process.Process/List", {}, read)
 
 
 def _entry(content: Any) -> FileEntry:
     return FileEntry.read(content["entry"])
 
 
-def stat(door: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
-    return _rpc(door, "/filesystem.Filesystem/Stat", {"path": path}, _entry, user)
+def stat(access: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
+    return _rpc(access, "/filesystem.Filesystem/Stat", {"path": path}, _entry, user)
 
 
-def list_directory(door: AgentAccess, path: str, depth: int, user: str | None) -> Call[list[FileEntry]]:
+def list_directory(access: AgentAccess, path: str, depth: int, user: str | None) -> Call[list[FileEntry]]:
     def read(content: Any) -> list[FileEntry]:
         return [FileEntry.read(item) for item in content.get("entries", ())]
 
-    return _rpc(door, "/filesystem.Filesystem/ListDir", {"path": path, "depth": depth}, read, user)
+    return _rpc(access, "/filesystem.Filesystem/ListDir", {"path": path, "depth": depth}, read, user)
 
 
-def make_directory(door: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
-    return _rpc(door, "/filesystem.Filesystem/MakeDir", {"path": path}, _entry, user)
+def make_directory(access: AgentAccess, path: str, user: str | None) -> Call[FileEntry]:
+    return _rpc(access, "/filesystem.Filesystem/MakeDir", {"path": path}, _entry, user)
 
 
-def move(door: AgentAccess, source: str, destination: str, user: str | None) -> Call[FileEntry]:
+def move(access: AgentAccess, source: str, destination: str, user: str | None) -> Call[FileEntry]:
     body = {"source": source, "destination": destination}
-    return _rpc(door, "/filesystem.Filesystem/Move", body, _entry, user)
+    return _rpc(access, "/filesystem.Filesystem/Move", body, _entry, user)
 
 
-def remove(door: AgentAccess, path: str, user: str | None) -> Call[None]:
-    return _rpc(door, "/filesystem.Filesystem/Remove", {"path": path}, _nothing, user)
+def remove(access: AgentAccess, path: str, user: str | None) -> Call[None]:
+    return _rpc(access, "/filesystem.Filesystem/Remove", {"path": path}, _nothing, user)
 
 
 def file_params(path: str, user: str | None) -> dict[str, str]:

@@ -109,9 +109,9 @@ def withdraw(id: str) -> Call[None]:
     return Call("DELETE", _path(id), lambda _: None, repeatable=True)
 
 
-def picture(door: AgentAccess) -> Streaming:
+def picture(access: AgentAccess) -> Streaming:
     """The sandbox's screen, small enough to go with a question."""
-    return Streaming("GET", "/desktop/screenshot", door.headers(), params=PICTURE)
+    return Streaming("GET", "/desktop/screenshot", access.headers(), params=PICTURE)
 
 
 def _path(id: str) -> str:

@@ -16,14 +16,14 @@ _GRACE_S = 30.0
 
 
 def _get(
-    door: AgentAccess, route: str, read: Any, timeout_s: float = 60.0, params: tuple[tuple[str, str], ...] = ()
+    access: AgentAccess, route: str, read: Any, timeout_s: float = 60.0, params: tuple[tuple[str, str], ...] = ()
 ) -> Call[Any]:
-    return Call("GET", route, read, params=params, headers=door.headers(), timeout_s=timeout_s, repeatable=True)
+    return Call("GET", route, read, params=params, headers=access.headers(), timeout_s=timeout_s, repeatable=True)
 
 
-def _post(door: AgentAccess, route: str, read: Any, **body: Any) -> Call[Any]:
+def _post(access: AgentAccess, route: str, read: Any, **body: Any) -> Call[Any]:
     given = {name: value for name, value in body.items() if value is not None}
-    return Call("POST", route, read, body=given, headers=door.headers(), timeout_s=_INPUT_S)
+    return Call("POST", route, read, body=given, headers=access.headers(), timeout_s=_INPUT_S)
 
 
 def _cursor(content: Any) -> Point:
@@ -45,82 +45,82 @@ def picture_params(**given: Any) -> dict[str, str]:
     return params
 
 
-def screenshot(door: AgentAccess, params: Mapping[str, str]) -> Streaming:
-    return Streaming("GET", "/desktop/screenshot", door.headers(), params=params)
+def screenshot(access: AgentAccess, params: Mapping[str, str]) -> Streaming:
+    return Streaming("GET", "/desktop/screenshot", access.headers(), params=params)
 
 
-def frames(door: AgentAccess, params: Mapping[str, str]) -> Streaming:
-    return Streaming("GET", "/desktop/frames", door.headers(), params=params)
+def frames(access: AgentAccess, params: Mapping[str, str]) -> Streaming:
+    return Streaming("GET", "/desktop/frames", access.headers(), params=params)
 
 
-def screen(door: AgentAccess) -> Call[Screen]:
-    return _get(door, "/desktop", Screen.read)
+def screen(access: AgentAccess) -> Call[Screen]:
+    return _get(access, "/desktop", Screen.read)
 
 
-def resize(door: AgentAccess, width: int, height: int) -> Call[Screen]:
-    return _post(door, "/desktop/size", Screen.read, width=width, height=height)
+def resize(access: AgentAccess, width: int, height: int) -> Call[Screen]:
+    return _post(access, "/desktop/size", Screen.read, width=width, height=height)
 
 
-def move(door: AgentAccess, x: float, y: float, scale: float | None) -> Call[Point]:
-    return _post(door, "/desktop/move", _cursor, x=x, y=y, scale=scale)
+def move(access: AgentAccess, x: float, y: float, scale: float | None) -> Call[Point]:
+    return _post(access, "/desktop/move", _cursor, x=x, y=y, scale=scale)
 
 
-def click(door: AgentAccess, x: float | None, y: float | None, **how: Any) -> Call[Point]:
-    return _post(door, "/desktop/click", _cursor, x=x, y=y, **how)
+def click(access: AgentAccess, x: float | None, y: float | None, **how: Any) -> Call[Point]:
+    return _post(access, "/desktop/click", _cursor, x=x, y=y, **how)
 
 
-def drag(door: AgentAccess, path: Sequence[Sequence[float]], **how: Any) -> Call[Point]:
-    return _post(door, "/desktop/drag", _cursor, path=[list(point) for point in path], **how)
+def drag(access: AgentAccess, path: Sequence[Sequence[float]], **how: Any) -> Call[Point]:
+    return _post(access, "/desktop/drag", _cursor, path=[list(point) for point in path], **how)
 
 
-def scroll(door: AgentAccess, dx: int, dy: int, **how: Any) -> Call[Point]:
-    return _post(door, "/desktop/scroll", _cursor, dx=dx, dy=dy, **how)
+def scroll(access: AgentAccess, dx: int, dy: int, **how: Any) -> Call[Point]:
+    return _post(access, "/desktop/scroll", _cursor, dx=dx, dy=dy, **how)
 
 
-def type_text(door: AgentAccess, text: str) -> Call[Point]:
-    return _post(door, "/desktop/type", _cursor, text=text)
+def type_text(access: AgentAccess, text: str) -> Call[Point]:
+    return _post(access, "/desktop/type", _cursor, text=text)
 
 
-def key(door: AgentAccess, keys: str) -> Call[Point]:
-    return _post(door, "/desktop/key", _cursor, keys=keys)
+def key(access: AgentAccess, keys: str) -> Call[Point]:
+    return _post(access, "/desktop/key", _cursor, keys=keys)
 
 
-def press(door: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
-    return _post(door, "/desktop/press", _cursor, button=button, key=key)
+def press(access: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
+    return _post(access, "/desktop/press", _cursor, button=button, key=key)
 
 
-def release(door: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
-    return _post(door, "/desktop/release", _cursor, button=button, key=key)
+def release(access: AgentAccess, button: str | None, key: str | None) -> Call[Point]:
+    return _post(access, "/desktop/release", _cursor, button=button, key=key)
 
 
-def clipboard(door: AgentAccess) -> Call[str]:
-    return _get(door, "/desktop/clipboard", lambda content: content["text"])
+def clipboard(access: AgentAccess) -> Call[str]:
+    return _get(access, "/desktop/clipboard", lambda content: content["text"])
 
 
-def set_clipboard(door: AgentAccess, text: str) -> Call[None]:
-    return Call("PUT", "/desktop/clipboard", lambda _: None, body={"text": text}, headers=door.headers(), repeatable=True)
+def set_clipboard(access: AgentAccess, text: str) -> Call[None]:
+    return Call("PUT", "/desktop/clipboard", lambda _: None, body={"text": text}, headers=access.headers(), repeatable=True)
 
 
-def windows(door: AgentAccess) -> Call[list[Window]]:
-    return _get(door, "/desktop/windows", lambda content: [Window.read(item) for item in content["windows"]])
+def windows(access: AgentAccess) -> Call[list[Window]]:
+    return _get(access, "/desktop/windows", lambda content: [Window.read(item) for item in content["windows"]])
 
 
-def focus(door: AgentAccess, window: str) -> Call[Window]:
-    return _post(door, "/desktop/windows/focus", Window.read, id=window)
+def focus(access: AgentAccess, window: str) -> Call[Window]:
+    return _post(access, "/desktop/windows/focus", Window.read, id=window)
 
 
-def close(door: AgentAccess, window: str) -> Call[bool]:
-    return _post(door, "/desktop/windows/close", lambda content: bool(content["closed"]), id=window)
+def close(access: AgentAccess, window: str) -> Call[bool]:
+    return _post(access, "/desktop/windows/close", lambda content: bool(content["closed"]), id=window)
 
 
-def open_url(door: AgentAccess, url: str) -> Call[int]:
-    return _post(door, "/desktop/open", lambda content: int(content["pid"]), url=url)
+def open_url(access: AgentAccess, url: str) -> Call[int]:
+    return _post(access, "/desktop/open", lambda content: int(content["pid"]), url=url)
 
 
-def open_program(door: AgentAccess, program: str, arguments: Sequence[str]) -> Call[int]:
-    return _post(door, "/desktop/open", lambda content: int(content["pid"]), program=program, args=list(arguments))
+def open_program(access: AgentAccess, program: str, arguments: Sequence[str]) -> Call[int]:
+    return _post(access, "/desktop/open", lambda content: int(content["pid"]), program=program, args=list(arguments))
 
 
-def still(door: AgentAccess, for_s: float, timeout_s: float) -> Call[bool]:
+def still(access: AgentAccess, for_s: float, timeout_s: float) -> Call[bool]:
     params = (("for_ms", str(round(for_s * 1000))), ("timeout_ms", str(round(timeout_s * 1000))))
-    return _get(door, "/desktop/still", lambda content: bool(content["still"]), timeout_s + _GRACE_S, params)
+    return _get(access, "/desktop/still", lambda content: bool(content["still"]), timeout_s + _GRACE_S, params)

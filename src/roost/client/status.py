@@ -112,25 +112,25 @@ class LastLines:
         return LastLines(content["pid"], content["command"], tuple(content["lines"]))
 
 
-def _list(door: AgentAccess, path: str, key: str, read: Callable[[Json], T], limit: int | None = None) -> Call[list[T]]:
+def _list(access: AgentAccess, path: str, key: str, read: Callable[[Json], T], limit: int | None = None) -> Call[list[T]]:
     def read_all(content: Any) -> list[T]:
         return [read(item) for item in content[key]]
 
     params = () if limit is None else (("limit", str(limit)),)
-    return Call("GET", path, read_all, params=params, headers={**door.headers(), **QUIET}, repeatable=True)
+    return Call("GET", path, read_all, params=params, headers={**access.headers(), **QUIET}, repeatable=True)
 
 
-def processes(door: AgentAccess) -> Call[list[RunningProcess]]:
-    return _list(door, "/processes", "processes", RunningProcess.read)
+def processes(access: AgentAccess) -> Call[list[RunningProcess]]:
+    return _list(access, "/processes", "processes", RunningProcess.read)
 
 
-def ports(door: AgentAccess) -> Call[list[OpenPort]]:
-    return _list(door, "/ports", "ports", OpenPort.read)
+def ports(access: AgentAccess) -> Call[list[OpenPort]]:
+    return _list(access, "/ports", "ports", OpenPort.read)
 
 
-def history(door: AgentAccess, limit: int) -> Call[list[PastCommand]]:
-    return _list(door, "/history", "commands", PastCommand.read, limit)
+def history(access: AgentAccess, limit: int) -> Call[list[PastCommand]]:
+    return _list(access, "/history", "commands", PastCommand.read, limit)
 
 
-def tail(door: AgentAccess, lines: int) -> Streaming:
-    return Streaming("GET", "/tail", {**door.headers(), **QUIET}, params={"lines": str(lines)})
+def tail(access: AgentAccess, lines: int) -> Streaming:
+    return Streaming("GET", "/tail", {**access.headers(), **QUIET}, params={"lines": str(lines)})

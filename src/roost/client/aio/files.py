@@ -19,13 +19,13 @@ from roost.domain.errors import NotFound
 class AsyncFiles:
     """Relative paths start at the user's home. `user` owns what is made and must be allowed to read what is read."""
 
-    def __init__(self, transport: AsyncTransport, door: AgentAccess, user: str | None = None) -> None:
+    def __init__(self, transport: AsyncTransport, access: AgentAccess, user: str | None = None) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
         self._user = user
 
     def as_user(self, user: str | None) -> AsyncFiles:
-        return AsyncFiles(self._transport, self._door, user)
+        return AsyncFiles(self._transport, self._access, user)
 
     async def read(self, path: str) -> bytes:
         """The whole file. Raises NotFound."""
@@ -35,7 +35,7 @@ class AsyncFiles:
     @asynccontextmanager
     async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """The file piece by piece, in constant memory."""
-        streaming = Streaming("GET", "/files", self._door.headers(), params=agent.file_params(path, self._user))
+        streaming = Streaming("GET", "/files", self._access.headers(), params=agent.file_params(path, self._user))
         try:
             response = await self._transport.stream(streaming)
             try:
@@ -48,7 +48,7 @@ class AsyncFiles:
     async def write(self, path: str, content: AsyncContent, *, size: int | None = None) -> None:
         """Makes or replaces the file, and its directories. Anything but bytes and text is streamed in constant
         memory."""
-        headers = {**self._door.headers(), "Content-Type": "application/octet-stream"}
+        headers = {**self._access.headers(), "Content-Type": "application/octet-stream"}
         if size is not None:
             headers["Content-Length"] = str(size)
         streaming = Streaming("POST", "/files", headers, params=agent.file_params(path, self._user), content=body_async(content))
@@ -62,7 +62,7 @@ class AsyncFiles:
             raise translate(error, self._transport.endpoint.url) from error
 
     async def stat(self, path: str) -> FileEntry:
-        return await self._transport.run(agent.stat(self._door, path, self._user))
+        return await self._transport.run(agent.stat(self._access, path, self._user))
 
     async def exists(self, path: str) -> bool:
         try:
@@ -72,15 +72,15 @@ class AsyncFiles:
         return True
 
     async def list(self, path: str, *, depth: int = 1) -> list[FileEntry]:
-        return await self._transport.run(agent.list_directory(self._door, path, depth, self._user))
+        return await self._transport.run(agent.list_directory(self._access, path, depth, self._user))
 
     async def make_directory(self, path: str) -> FileEntry:
         """With its parents. Raises Conflict when it is there already."""
-        return await self._transport.run(agent.make_directory(self._door, path, self._user))
+        return await self._transport.run(agent.make_directory(self._access, path, self._user))
 
     async def move(self, source: str, destination: str) -> FileEntry:
-        return await self._transport.run(agent.move(self._door, source, destination, self._user))
+        return await self._transport.run(agent.move(self._access, source, destination, self._user))
 
     async def remove(self, path: str) -> None:
         """A directory with all that is in it. What is not there is removed already."""
-        await self._transport.run(agent.remove(self._door, path, self._user))
+        await self._transport.run(agent.remove(self._access, path, self._user))

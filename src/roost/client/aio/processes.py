@@ -28,10 +28,10 @@ class AsyncProcess:
     is made again by itself and the output goes on at the next byte."""
 
     def __init__(
-        self, transport: AsyncTransport, door: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool
+        self, transport: AsyncTransport, access: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool
     ) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
         self._tracker = tracker
         self._user = user
         self._input_stream = Stream.PTY if on_terminal else Stream.STDOUT
@@ -41,10 +41,10 @@ class AsyncProcess:
         self._waiting: list[Output] = []
 
     @classmethod
-    async def start(cls, transport: AsyncTransport, door: AgentAccess, command: Command) -> AsyncProcess:
+    async def start(cls, transport: AsyncTransport, access: AgentAccess, command: Command) -> AsyncProcess:
         """Runs when this returns. Raises what the agent refuses: no such program, user or directory."""
         tag = f"roost-{uuid.uuid4().hex}"
-        process = cls(transport, door, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
+        process = cls(transport, access, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
         headers = {} if command.timeout_s is None else {"Connect-Timeout-Ms": str(max(1, round(command.timeout_s * 1000)))}
         try:
             await process._open(agent.START, command.request(tag), headers)
@@ -57,11 +57,11 @@ class AsyncProcess:
 
     @classmethod
     async def attach(
-        cls, transport: AsyncTransport, door: AgentAccess, pid: int, *, from_sequence: int | None = None
+        cls, transport: AsyncTransport, access: AgentAccess, pid: int, *, from_sequence: int | None = None
     ) -> AsyncProcess:
         """Joins a process that runs: its output from now on, or from byte `from_sequence` on as far as the agent still
         has it."""
-        process = cls(transport, door, Tracker({"pid": pid}), user=None, on_terminal=False)
+        process = cls(transport, access, Tracker({"pid": pid}), user=None, on_terminal=False)
         request: dict[str, Any] = {"process": {"pid": pid}}
         if from_sequence is not None:
             request["fromSequence"] = str(from_sequence)
@@ -103,14 +103,14 @@ class AsyncProcess:
 
     async def send(self, data: bytes) -> None:
         """Writes to its stdin, or to its terminal."""
-        await self._transport.run(agent.send_input(self._door, self._tracker.selector, self._input_stream, data))
+        await self._transport.run(agent.send_input(self._access, self._tracker.selector, self._input_stream, data))
 
     async def send_all(self, chunks: AsyncIterable[bytes]) -> None:
         """Writes many pieces to its stdin over one request, no faster than the process reads, then closes it."""
         streaming = Streaming(
             "POST",
             agent.STREAM_INPUT,
-            {**STREAM_HEADERS, **self._door.headers(self._user)},
+            {**STREAM_HEADERS, **self._access.headers(self._user)},
             content=self._input_envelopes(chunks),
         )
         try:
@@ -128,14 +128,14 @@ class AsyncProcess:
         await self.close_stdin()
 
     async def close_stdin(self) -> None:
-        await self._transport.run(agent.close_stdin(self._door, self._tracker.selector))
+        await self._transport.run(agent.close_stdin(self._access, self._tracker.selector))
 
     async def signal(self, name: str = "SIGTERM") -> None:
         """To the process and everything it started."""
-        await self._transport.run(agent.send_signal(self._door, self._tracker.selector, name))
+        await self._transport.run(agent.send_signal(self._access, self._tracker.selector, name))
 
     async def resize(self, columns: int, rows: int) -> None:
-        await self._transport.run(agent.resize(self._door, self._tracker.selector, columns, rows))
+        await self._transport.run(agent.resize(self._access, self._tracker.selector, columns, rows))
 
     async def close(self) -> None:
         """Stops following. The process goes on."""
@@ -159,7 +159,7 @@ class AsyncProcess:
         every = {
             **STREAM_HEADERS,
             "Keepalive-Ping-Interval": str(agent.KEEPALIVE_S),
-            **self._door.headers(self._user),
+            **self._access.headers(self._user),
             **(headers or {}),
         }
         self._envelopes = Envelopes()

@@ -13,10 +13,10 @@ from roost.client.questions import OPEN, WAIT_S, QuestionRecord
 from roost.client.wire import translate
 
 
-async def look(transport: AsyncTransport, door: AgentAccess) -> bytes:
+async def look(transport: AsyncTransport, access: AgentAccess) -> bytes:
     """The sandbox's screen, to go with a question. Raises Unsupported when it has none."""
     try:
-        async with aclosing(await transport.stream(questions.picture(door))) as response:
+        async with aclosing(await transport.stream(questions.picture(access))) as response:
             return await response.aread()
     except httpx.TransportError as error:
         raise translate(error, transport.endpoint.url) from error

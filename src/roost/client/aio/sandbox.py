@@ -31,20 +31,20 @@ class AsyncSandbox:
         return self.record.id
 
     @property
-    def door(self) -> AgentAccess:
+    def access(self) -> AgentAccess:
         return AgentAccess(self.record.id)
 
     @property
     def files(self) -> AsyncFiles:
-        return AsyncFiles(self._transport, self.door)
+        return AsyncFiles(self._transport, self.access)
 
     @property
     def desktop(self) -> AsyncDesktop:
-        return AsyncDesktop(self._transport, self.door)
+        return AsyncDesktop(self._transport, self.access)
 
     @property
     def status(self) -> AsyncStatus:
-        return AsyncStatus(self._transport, self.door)
+        return AsyncStatus(self._transport, self.access)
 
     def __repr__(self) -> str:
         return f"AsyncSandbox({self.record.id}, {self.record.state})"
@@ -63,14 +63,14 @@ class AsyncSandbox:
     async def start(self, command: str | Sequence[str], **options: Any) -> AsyncProcess:
         """Starts a command and returns while it runs. Options: user, cwd, env, stdin, size (columns, rows: a terminal),
         timeout_s."""
-        return await AsyncProcess.start(self._transport, self.door, Command.of(command, **options))
+        return await AsyncProcess.start(self._transport, self.access, Command.of(command, **options))
 
     async def attach(self, pid: int, *, from_sequence: int | None = None) -> AsyncProcess:
-        return await AsyncProcess.attach(self._transport, self.door, pid, from_sequence=from_sequence)
+        return await AsyncProcess.attach(self._transport, self.access, pid, from_sequence=from_sequence)
 
     async def processes(self) -> list[ProcessInfo]:
         """The processes that the agent started and that still run."""
-        return await self._transport.run(agent.list_processes(self.door))
+        return await self._transport.run(agent.list_processes(self.access))
 
     # Life
 
@@ -137,7 +137,7 @@ class AsyncSandbox:
     async def ask(self, text: str, *, wait: bool = True, screenshot: bool = False, **request: Any) -> QuestionRecord:
         """Asks a person and, unless told otherwise, waits for the answer, however long that takes. Request: choices,
         approval, ttl_s."""
-        picture = await look(self._transport, self.door) if screenshot else None
+        picture = await look(self._transport, self.access) if screenshot else None
         asked = await self._transport.run(questions.ask(self.id, text, screenshot=picture, **request))
         return await wait_until_closed(self._transport, asked.id) if wait else asked
 

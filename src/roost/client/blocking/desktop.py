@@ -23,20 +23,20 @@ class Desktop:
     the pointer is then. Raises Unsupported (`no_desktop`) in a sandbox without one, Conflict (`person_drives`) while a person
     has taken over."""
 
-    def __init__(self, transport: Transport, door: AgentAccess) -> None:
+    def __init__(self, transport: Transport, access: AgentAccess) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
 
     # Seeing
 
     def screen(self) -> Screen:
         """Its size, and where the pointer is."""
-        return self._transport.run(screen_calls.screen(self._door))
+        return self._transport.run(screen_calls.screen(self._access))
 
     def screenshot(self, **wanted: Any) -> Screenshot:
         """A picture. Wanted: format (png, jpeg, webp), quality (1 to 100), scale, or width and height (the largest wanted),
         region (x, y, width, height), cursor (whether the pointer is drawn)."""
-        with self._streaming(screen_calls.screenshot(self._door, screen_calls.picture_params(**wanted))) as response:
+        with self._streaming(screen_calls.screenshot(self._access, screen_calls.picture_params(**wanted))) as response:
             return Screenshot.read(response.headers, response.read())
 
     def frames(self, *, every_s: float = 1.0, **wanted: Any) -> Generator[Screenshot]:
@@ -44,23 +44,23 @@ class Desktop:
         JPEG unless said otherwise. Close the iterator to stop."""
         params = screen_calls.picture_params(every_ms=round(every_s * 1000), **wanted)
         reader = FrameReader()
-        with self._streaming(screen_calls.frames(self._door, params)) as response:
+        with self._streaming(screen_calls.frames(self._access, params)) as response:
             for chunk in response.iter_raw():
                 yield from reader.feed(chunk)
 
     def wait_still(self, for_s: float = 0.5, timeout_s: float = 10.0) -> bool:
         """Waits until nothing on the screen has changed for `for_s`; False when that did not come to pass in time."""
-        return self._transport.run(screen_calls.still(self._door, for_s, timeout_s))
+        return self._transport.run(screen_calls.still(self._access, for_s, timeout_s))
 
     # The mouse
 
     def move(self, x: float, y: float, *, scale: float | None = None) -> Point:
-        return self._transport.run(screen_calls.move(self._door, x, y, scale))
+        return self._transport.run(screen_calls.move(self._access, x, y, scale))
 
     def click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
         """Where the pointer is, unless a place is given. How: button (left, middle, right, back, forward), count,
         modifiers (ctrl, shift, alt, super), scale."""
-        return self._transport.run(screen_calls.click(self._door, x, y, **how))
+        return self._transport.run(screen_calls.click(self._access, x, y, **how))
 
     def double_click(self, x: float | None = None, y: float | None = None, **how: Any) -> Point:
         return self.click(x, y, count=2, **how)
@@ -70,59 +70,59 @@ class Desktop:
 
     def drag(self, path: Sequence[Sequence[float]], **how: Any) -> Point:
         """Down at the first point, along the others, up at the last. How: button, modifiers, scale."""
-        return self._transport.run(screen_calls.drag(self._door, path, **how))
+        return self._transport.run(screen_calls.drag(self._access, path, **how))
 
     def scroll(self, dy: int = 0, dx: int = 0, **how: Any) -> Point:
         """By notches of the wheel: positive is down and right. How: x and y (where), modifiers, scale."""
-        return self._transport.run(screen_calls.scroll(self._door, dx, dy, **how))
+        return self._transport.run(screen_calls.scroll(self._access, dx, dy, **how))
 
     # The keyboard
 
     def type(self, text: str) -> Point:
         """Any text, whatever the keyboard's layout. A line end is Enter."""
-        return self._transport.run(screen_calls.type_text(self._door, text))
+        return self._transport.run(screen_calls.type_text(self._access, text))
 
     def key(self, keys: str) -> Point:
         """`ctrl+shift+t`, `Return`, `alt+F4`; several, separated by spaces, one after the other."""
-        return self._transport.run(screen_calls.key(self._door, keys))
+        return self._transport.run(screen_calls.key(self._access, keys))
 
     def press(self, *, button: str | None = None, key: str | None = None) -> Point:
         """Holds it down until `release`."""
-        return self._transport.run(screen_calls.press(self._door, button, key))
+        return self._transport.run(screen_calls.press(self._access, button, key))
 
     def release(self, *, button: str | None = None, key: str | None = None) -> Point:
         """Lets go of it; with neither, of everything that was pressed."""
-        return self._transport.run(screen_calls.release(self._door, button, key))
+        return self._transport.run(screen_calls.release(self._access, button, key))
 
     # The rest of the desk
 
     def clipboard(self) -> str:
-        return self._transport.run(screen_calls.clipboard(self._door))
+        return self._transport.run(screen_calls.clipboard(self._access))
 
     def set_clipboard(self, text: str) -> None:
-        self._transport.run(screen_calls.set_clipboard(self._door, text))
+        self._transport.run(screen_calls.set_clipboard(self._access, text))
 
     def windows(self) -> list[Window]:
         """The topmost first."""
-        return self._transport.run(screen_calls.windows(self._door))
+        return self._transport.run(screen_calls.windows(self._access))
 
     def focus(self, window: str) -> Window:
-        return self._transport.run(screen_calls.focus(self._door, window))
+        return self._transport.run(screen_calls.focus(self._access, window))
 
     def close(self, window: str) -> bool:
         """Whether it is gone: it may ask whether to save."""
-        return self._transport.run(screen_calls.close(self._door, window))
+        return self._transport.run(screen_calls.close(self._access, window))
 
     def open(self, url: str) -> int:
         """An address in the browser, or a file in its program. Returns the pid."""
-        return self._transport.run(screen_calls.open_url(self._door, url))
+        return self._transport.run(screen_calls.open_url(self._access, url))
 
     def launch(self, program: str, *arguments: str) -> int:
         """A program on the screen. Returns its pid."""
-        return self._transport.run(screen_calls.open_program(self._door, program, arguments))
+        return self._transport.run(screen_calls.open_program(self._access, program, arguments))
 
     def resize(self, width: int, height: int) -> Screen:
-        return self._transport.run(screen_calls.resize(self._door, width, height))
+        return self._transport.run(screen_calls.resize(self._access, width, height))
 
     @contextmanager
     def _streaming(self, streaming: Streaming) -> Iterator[httpx.Response]:

@@ -20,13 +20,13 @@ from roost.domain.errors import NotFound
 class Files:
     """Relative paths start at the user's home. `user` owns what is made and must be allowed to read what is read."""
 
-    def __init__(self, transport: Transport, door: AgentAccess, user: str | None = None) -> None:
+    def __init__(self, transport: Transport, access: AgentAccess, user: str | None = None) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
         self._user = user
 
     def as_user(self, user: str | None) -> Files:
-        return Files(self._transport, self._door, user)
+        return Files(self._transport, self._access, user)
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises NotFound."""
@@ -36,7 +36,7 @@ class Files:
     @contextmanager
     def reading(self, path: str) -> Iterator[Iterator[bytes]]:
         """The file piece by piece, in constant memory."""
-        streaming = Streaming("GET", "/files", self._door.headers(), params=agent.file_params(path, self._user))
+        streaming = Streaming("GET", "/files", self._access.headers(), params=agent.file_params(path, self._user))
         try:
             response = self._transport.stream(streaming)
             try:
@@ -49,7 +49,7 @@ class Files:
     def write(self, path: str, content: Content, *, size: int | None = None) -> None:
         """Makes or replaces the file, and its directories. Anything but bytes and text is streamed in constant
         memory."""
-        headers = {**self._door.headers(), "Content-Type": "application/octet-stream"}
+        headers = {**self._access.headers(), "Content-Type": "application/octet-stream"}
         if size is not None:
             headers["Content-Length"] = str(size)
         streaming = Streaming("POST", "/files", headers, params=agent.file_params(path, self._user), content=body(content))
@@ -63,7 +63,7 @@ class Files:
             raise translate(error, self._transport.endpoint.url) from error
 
     def stat(self, path: str) -> FileEntry:
-        return self._transport.run(agent.stat(self._door, path, self._user))
+        return self._transport.run(agent.stat(self._access, path, self._user))
 
     def exists(self, path: str) -> bool:
         try:
@@ -73,15 +73,15 @@ class Files:
         return True
 
     def list(self, path: str, *, depth: int = 1) -> list[FileEntry]:
-        return self._transport.run(agent.list_directory(self._door, path, depth, self._user))
+        return self._transport.run(agent.list_directory(self._access, path, depth, self._user))
 
     def make_directory(self, path: str) -> FileEntry:
         """With its parents. Raises Conflict when it is there already."""
-        return self._transport.run(agent.make_directory(self._door, path, self._user))
+        return self._transport.run(agent.make_directory(self._access, path, self._user))
 
     def move(self, source: str, destination: str) -> FileEntry:
-        return self._transport.run(agent.move(self._door, source, destination, self._user))
+        return self._transport.run(agent.move(self._access, source, destination, self._user))
 
     def remove(self, path: str) -> None:
         """A directory with all that is in it. What is not there is removed already."""
-        self._transport.run(agent.remove(self._door, path, self._user))
+        self._transport.run(agent.remove(self._access, path, self._user))

@@ -28,9 +28,11 @@ class Process:
     The process does not depend on the client: closing, or losing the connection, leaves it running. A lost connection
     is made again by itself and the output goes on at the next byte."""
 
-    def __init__(self, transport: Transport, door: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool) -> None:
+    def __init__(
+        self, transport: Transport, access: AgentAccess, tracker: Tracker, *, user: str | None, on_terminal: bool
+    ) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
         self._tracker = tracker
         self._user = user
         self._input_stream = Stream.PTY if on_terminal else Stream.STDOUT
@@ -40,10 +42,10 @@ class Process:
         self._waiting: list[Output] = []
 
     @classmethod
-    def start(cls, transport: Transport, door: AgentAccess, command: Command) -> Process:
+    def start(cls, transport: Transport, access: AgentAccess, command: Command) -> Process:
         """Runs when this returns. Raises what the agent refuses: no such program, user or directory."""
         tag = f"roost-{uuid.uuid4().hex}"
-        process = cls(transport, door, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
+        process = cls(transport, access, Tracker({"tag": tag}), user=command.user, on_terminal=command.size is not None)
         headers = {} if command.timeout_s is None else {"Connect-Timeout-Ms": str(max(1, round(command.timeout_s * 1000)))}
         try:
             process._open(agent.START, command.request(tag), headers)
@@ -55,10 +57,10 @@ class Process:
         return process
 
     @classmethod
-    def attach(cls, transport: Transport, door: AgentAccess, pid: int, *, from_sequence: int | None = None) -> Process:
+    def attach(cls, transport: Transport, access: AgentAccess, pid: int, *, from_sequence: int | None = None) -> Process:
         """Joins a process that runs: its output from now on, or from byte `from_sequence` on as far as the agent still
         has it."""
-        process = cls(transport, door, Tracker({"pid": pid}), user=None, on_terminal=False)
+        process = cls(transport, access, Tracker({"pid": pid}), user=None, on_terminal=False)
         request: dict[str, Any] = {"process": {"pid": pid}}
         if from_sequence is not None:
             request["fromSequence"] = str(from_sequence)
@@ -99,14 +101,14 @@ class Process:
 
     def send(self, data: bytes) -> None:
         """Writes to its stdin, or to its terminal."""
-        self._transport.run(agent.send_input(self._door, self._tracker.selector, self._input_stream, data))
+        self._transport.run(agent.send_input(self._access, self._tracker.selector, self._input_stream, data))
 
     def send_all(self, chunks: Iterable[bytes]) -> None:
         """Writes many pieces to its stdin over one request, no faster than the process reads, then closes it."""
         streaming = Streaming(
             "POST",
             agent.STREAM_INPUT,
-            {**STREAM_HEADERS, **self._door.headers(self._user)},
+            {**STREAM_HEADERS, **self._access.headers(self._user)},
             content=self._input_envelopes(chunks),
         )
         try:
@@ -124,14 +126,14 @@ class Process:
         self.close_stdin()
 
     def close_stdin(self) -> None:
-        self._transport.run(agent.close_stdin(self._door, self._tracker.selector))
+        self._transport.run(agent.close_stdin(self._access, self._tracker.selector))
 
     def signal(self, name: str = "SIGTERM") -> None:
         """To the process and everything it started."""
-        self._transport.run(agent.send_signal(self._door, self._tracker.selector, name))
+        self._transport.run(agent.send_signal(self._access, self._tracker.selector, name))
 
     def resize(self, columns: int, rows: int) -> None:
-        self._transport.run(agent.resize(self._door, self._tracker.selector, columns, rows))
+        self._transport.run(agent.resize(self._access, self._tracker.selector, columns, rows))
 
     def close(self) -> None:
         """Stops following. The process goes on."""
@@ -155,7 +157,7 @@ class Process:
         every = {
             **STREAM_HEADERS,
             "Keepalive-Ping-Interval": str(agent.KEEPALIVE_S),
-            **self._door.headers(self._user),
+            **self._access.headers(self._user),
             **(headers or {}),
         }
         self._envelopes = Envelopes()

@@ -14,10 +14,10 @@ from roost.client.questions import OPEN, WAIT_S, QuestionRecord
 from roost.client.wire import translate
 
 
-def look(transport: Transport, door: AgentAccess) -> bytes:
+def look(transport: Transport, access: AgentAccess) -> bytes:
     """The sandbox's screen, to go with a question. Raises Unsupported when it has none."""
     try:
-        with closing(transport.stream(questions.picture(door))) as response:
+        with closing(transport.stream(questions.picture(access))) as response:
             return response.read()
     except httpx.TransportError as error:
         raise translate(error, transport.endpoint.url) from error

@@ -32,20 +32,20 @@ class Sandbox:
         return self.record.id
 
     @property
-    def door(self) -> AgentAccess:
+    def access(self) -> AgentAccess:
         return AgentAccess(self.record.id)
 
     @property
     def files(self) -> Files:
-        return Files(self._transport, self.door)
+        return Files(self._transport, self.access)
 
     @property
     def desktop(self) -> Desktop:
-        return Desktop(self._transport, self.door)
+        return Desktop(self._transport, self.access)
 
     @property
     def status(self) -> Status:
-        return Status(self._transport, self.door)
+        return Status(self._transport, self.access)
 
     def __repr__(self) -> str:
         return f"Sandbox({self.record.id}, {self.record.state})"
@@ -62,14 +62,14 @@ class Sandbox:
     def start(self, command: str | Sequence[str], **options: Any) -> Process:
         """Starts a command and returns while it runs. Options: user, cwd, env, stdin, size (columns, rows: a terminal),
         timeout_s."""
-        return Process.start(self._transport, self.door, Command.of(command, **options))
+        return Process.start(self._transport, self.access, Command.of(command, **options))
 
     def attach(self, pid: int, *, from_sequence: int | None = None) -> Process:
-        return Process.attach(self._transport, self.door, pid, from_sequence=from_sequence)
+        return Process.attach(self._transport, self.access, pid, from_sequence=from_sequence)
 
     def processes(self) -> list[ProcessInfo]:
         """The processes that the agent started and that still run."""
-        return self._transport.run(agent.list_processes(self.door))
+        return self._transport.run(agent.list_processes(self.access))
 
     # Life
 
@@ -136,7 +136,7 @@ class Sandbox:
     def ask(self, text: str, *, wait: bool = True, screenshot: bool = False, **request: Any) -> QuestionRecord:
         """Asks a person and, unless told otherwise, waits for the answer, however long that takes. Request: choices,
         approval, ttl_s."""
-        picture = look(self._transport, self.door) if screenshot else None
+        picture = look(self._transport, self.access) if screenshot else None
         asked = self._transport.run(questions.ask(self.id, text, screenshot=picture, **request))
         return wait_until_closed(self._transport, asked.id) if wait else asked
 

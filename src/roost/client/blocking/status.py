@@ -18,27 +18,27 @@ from roost.client.wire import translate
 class Status:
     """Looking changes nothing: it neither wakes a sandbox nor counts as activity. Of one that is asleep it raises Conflict."""
 
-    def __init__(self, transport: Transport, door: AgentAccess) -> None:
+    def __init__(self, transport: Transport, access: AgentAccess) -> None:
         self._transport = transport
-        self._door = door
+        self._access = access
 
     def processes(self) -> list[RunningProcess]:
         """Everything that runs inside, oldest first."""
-        return self._transport.run(status.processes(self._door))
+        return self._transport.run(status.processes(self._access))
 
     def ports(self) -> list[OpenPort]:
         """Who listens inside, by port."""
-        return self._transport.run(status.ports(self._door))
+        return self._transport.run(status.ports(self._access))
 
     def history(self, limit: int = COMMANDS) -> list[PastCommand]:
         """The commands that were run through the agent, newest first. The last 500 are kept."""
-        return self._transport.run(status.history(self._door, limit))
+        return self._transport.run(status.history(self._access, limit))
 
     def tail(self, lines: int = LINES) -> Generator[LastLines]:
         """What was printed last: as it is now, then whenever it changes, at most once a second. Raises Unavailable when the
         connection breaks."""
         try:
-            response = self._transport.stream(status.tail(self._door, lines))
+            response = self._transport.stream(status.tail(self._access, lines))
             try:
                 for line in response.iter_lines():
                     if line.startswith("data: "):

@@ -26,7 +26,7 @@ from roost.domain.egress import NEVER, Egress
 
 LARGEST_CONNECTION_COUNT = 8192  # of one sandbox, outwards: the host's connection table is shared by all
 LARGEST_NAME_RATE = 300  # packets a second of one sandbox to the forwarder, which is one process for all of them
-LARGEST_DOOR_COUNT = 32  # connections of one sandbox to the door
+LARGEST_GUEST_API_COUNT = 32  # connections of one sandbox to the door
 SLOT_TABLE = "roost"
 
 _WEB = "{ 80, 443 }"
@@ -43,14 +43,14 @@ class HostServices:
 
     address: IPv4Address
     dns_port: int
-    door_port: int
+    guest_api_port: int
 
 
 def host_table(instance: str) -> str:
     return f"roost_{instance}"
 
 
-def render_host(instance: str, network: IPv4Network, desk: HostServices, tenancies: Mapping[str, int]) -> str:
+def render_host(instance: str, network: IPv4Network, services: HostServices, tenancies: Mapping[str, int]) -> str:
     """The host's table, replacing the one there may be in one step. `tenancies` is by link, of all slots there can be;
     without any, those who use a slot one after the other are not told apart."""
     table, slots = host_table(instance), f'"{link_prefix(instance)}*"'
@@ -70,8 +70,8 @@ table ip {table} {{
     chain from_slot {{
         ip saddr != {network} counter drop
         ct state established,related accept
-        ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept
-        ip daddr {desk.address} tcp dport {desk.door_port} accept
+        ip daddr {services.address} meta l4proto {{ tcp, udp }} th dport {services.dns_port} accept
+        ip daddr {services.address} tcp dport {services.guest_api_port} accept
         fib daddr type != unicast goto refuse
         ip daddr @never goto refuse
     }}
@@ -117,9 +117,9 @@ def render_host_removal(instance: str) -> str:
     return f"table ip {table}\ndelete table ip {table}\n"
 
 
-def render_slot(plan: SlotPlan, desk: HostServices, egress: Egress) -> str:
+def render_slot(plan: SlotPlan, services: HostServices, egress: Egress) -> str:
     """Everything in the router namespace of a slot, replacing what there may be in one step."""
-    names = f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port}"
+    names = f"ip daddr {services.address} meta l4proto {{ tcp, udp }} th dport {services.dns_port}"
     return f"""\
 table ip {SLOT_TABLE}
 delete table ip {SLOT_TABLE}
@@ -135,14 +135,14 @@ table ip {SLOT_TABLE} {{
     chain egress {{
     }}
     chain door {{
-        ct state new ct count over {LARGEST_DOOR_COUNT} goto refuse
+        ct state new ct count over {LARGEST_GUEST_API_COUNT} goto refuse
         accept
     }}
     chain from_guest {{
         ip saddr != {GUEST_ADDRESS} counter drop
         ct direction reply accept
         {names} limit rate over {LARGEST_NAME_RATE}/second burst {LARGEST_NAME_RATE} packets counter drop
-        ip daddr {desk.address} tcp dport {desk.door_port} goto door
+        ip daddr {services.address} tcp dport {services.guest_api_port} goto door
         ct state new ct count over {LARGEST_CONNECTION_COUNT} goto refuse
         goto egress
     }}
@@ -161,9 +161,9 @@ table ip {SLOT_TABLE} {{
     chain prerouting {{
         type nat hook prerouting priority dstnat
         policy accept
-        iifname "lan" ip daddr {GATEWAY_ADDRESS} udp dport 53 dnat to {desk.address}:{desk.dns_port}
-        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 53 dnat to {desk.address}:{desk.dns_port}
-        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 80 dnat to {desk.address}:{desk.door_port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} udp dport 53 dnat to {services.address}:{services.dns_port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 53 dnat to {services.address}:{services.dns_port}
+        iifname "lan" ip daddr {GATEWAY_ADDRESS} tcp dport 80 dnat to {services.address}:{services.guest_api_port}
         iifname "wan" ip daddr {plan.router_address} dnat to {GUEST_ADDRESS}
     }}
     chain postrouting {{
@@ -172,10 +172,10 @@ table ip {SLOT_TABLE} {{
         oifname "wan" snat to {plan.router_address}
     }}
 }}
-{render_egress(desk, egress)}"""
+{render_egress(services, egress)}"""
 
 
-def render_egress(desk: HostServices, egress: Egress, gate_port: int | None = None) -> str:
+def render_egress(services: HostServices, egress: Egress, gate_port: int | None = None) -> str:
     """The egress policy of a slot, replaced in one step. Its chain sees every packet of an outgoing connection, not the
     first alone, so that a policy that closes something closes it for connections that are open already.
 
@@ -184,7 +184,7 @@ def render_egress(desk: HostServices, egress: Egress, gate_port: int | None = No
     """
     assert egress.gated == (gate_port is not None), "a gate is open if and only if the policy needs one"
     lines = [f"flush chain ip {SLOT_TABLE} egress", f"flush chain ip {SLOT_TABLE} input", _DETOUR]
-    lines += [f"add rule ip {SLOT_TABLE} egress {rule}" for rule in _egress_rules(desk, egress)]
+    lines += [f"add rule ip {SLOT_TABLE} egress {rule}" for rule in _egress_rules(services, egress)]
     if gate_port is None:
         lines.append(f"delete chain ip {SLOT_TABLE} detour")
     else:
@@ -195,11 +195,11 @@ def render_egress(desk: HostServices, egress: Egress, gate_port: int | None = No
     return "\n".join(lines) + "\n"
 
 
-def _egress_rules(desk: HostServices, egress: Egress) -> list[str]:
+def _egress_rules(services: HostServices, egress: Egress) -> list[str]:
     """Names are always asked of the forwarder, which knows who may have which: programs take its refusal at once, where some
     wait out an address that does not answer."""
     rules = [
-        f"ip daddr {desk.address} meta l4proto {{ tcp, udp }} th dport {desk.dns_port} accept",
+        f"ip daddr {services.address} meta l4proto {{ tcp, udp }} th dport {services.dns_port} accept",
         "ip daddr @never goto refuse",
     ]
     if egress.proxy is not None:

@@ -1,4 +1,4 @@
-"""Who is at the guests' door: an HTTP service of the node that every guest reaches at port 80 of its gateway.
+"""Who asks at the API for guests: an HTTP service of the node that every guest reaches at port 80 of its gateway.
 
 Whose request it is follows from the slot that it comes from, as with DNS: the host's firewall lets no slot use another's
 address. What is served there is not the node's business: whoever puts the house together brings it.
@@ -19,7 +19,7 @@ class GuestListener:
     @property
     def listens_at(self) -> tuple[str, int]:
         """Known once the node is open."""
-        return str(self._slots.desk.address), self._slots.desk.door_port
+        return str(self._slots.services.address), self._slots.services.guest_api_port
 
     def who(self, source: str) -> SandboxId | None:
         """The living sandbox whose guest has this address; None for anybody else, and for a guest that is still being made."""

@@ -39,7 +39,7 @@ class Background(Protocol):
 
 
 RUN_DIRECTORY = Path("/run/roost")
-DOOR_PORT = 4780
+GUEST_API_PORT = 4780
 DNS_PORT = 4753  # not 53: on many machines something listens there on every address
 NOTHING = Egress(internet=False)
 
@@ -74,7 +74,7 @@ class SlotSettings:
     kept: int = spares.KEPT  # at most so many that sandboxes have left
     rest_s: float = spares.REST_S  # between two sandboxes in one slot
     dns_port: int = DNS_PORT
-    door_port: int = DOOR_PORT
+    guest_api_port: int = GUEST_API_PORT
     resolv_conf: Path = Path("/etc/resolv.conf")
     run_directory: Path = RUN_DIRECTORY
     authority: Path = Path("/var/lib/roost/egress")  # where the gates' authority is kept
@@ -193,7 +193,7 @@ class Slots:
         self._silent |= {plan.index}
         gate = await self._gates.open(plan, egress) if egress.gated else None
         try:
-            ruleset = firewall.render_egress(self.desk, egress, gate.port if gate else None)
+            ruleset = firewall.render_egress(self.services, egress, gate.port if gate else None)
 
             def load() -> None:
                 if egress.limits_names:
@@ -256,12 +256,12 @@ class Slots:
                 self._network = None
 
     @property
-    def desk(self) -> HostServices:
+    def services(self) -> HostServices:
         """Where this node serves its guests. Known once it is open."""
-        return HostServices(dns_address(self.network), self._settings.dns_port, self._settings.door_port)
+        return HostServices(dns_address(self.network), self._settings.dns_port, self._settings.guest_api_port)
 
     def at(self, source: str) -> int | None:
-        """The slot that an address at the desk stands for; None if it is no slot's. Nobody can take another's."""
+        """The slot that an address at the services stands for; None if it is no slot's. Nobody can take another's."""
         return _slot_index(self.network, source)
 
     def _plan(self, index: int) -> SlotPlan:
@@ -284,16 +284,16 @@ class Slots:
         tenancies = {i: wires.read_tenancy(plan) if i in self._held else new_tenancy() for i, plan in every.items()}
         by_link = {every[index].host_link: tenancy for index, tenancy in tenancies.items()}
         tells_apart = await self._in_thread(lambda: self._set_up_host(by_link), "set up the host's firewall")
-        ground = Ground(self._instance, self.network, self.desk, mtu_bytes, tells_tenants_apart=tells_apart)
+        ground = Ground(self._instance, self.network, self.services, mtu_bytes, tells_tenants_apart=tells_apart)
         self._spares.open(ground, (index for index in every if index not in found), tenancies)
         await self._remove(every[index] for index in found & every.keys() - self._held.keys())
 
     def _set_up_host(self, tenancies: Mapping[str, int]) -> bool:
         """Whether it can tell the tenants of a slot apart."""
         try:
-            nftables.apply(firewall.render_host(self._instance, self.network, self.desk, tenancies), to="the host")
+            nftables.apply(firewall.render_host(self._instance, self.network, self.services, tenancies), to="the host")
         except Fault as error:
-            nftables.apply(firewall.render_host(self._instance, self.network, self.desk, {}), to="the host")
+            nftables.apply(firewall.render_host(self._instance, self.network, self.services, {}), to="the host")
             log.warning("this kernel has no connection zones: no network slot is used twice", reason=error.message)
             return False
         return True
@@ -322,7 +322,7 @@ class Slots:
 
     def _forwarder(self) -> Forwarder:
         return Forwarder(
-            listen=(str(self.desk.address), self.desk.dns_port),
+            listen=(str(self.services.address), self.services.dns_port),
             resolvers=self._resolv_conf.resolvers,
             slot_of=self.at,
             egress_of=self._known_egress,

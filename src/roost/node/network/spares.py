@@ -41,7 +41,7 @@ class Ground:
 
     instance: str
     network: IPv4Network
-    desk: HostServices
+    services: HostServices
     mtu_bytes: int
     tells_tenants_apart: bool  # whether the host's firewall can; where it cannot no slot is used twice
 
@@ -143,7 +143,7 @@ class Spares:
             total = capacity(ground.network)
             raise NodeFull("network slots", "1", f"0 of {total}") from None
         plan = plan_slot(ground.instance, ground.network, index)
-        ruleset = firewall.render_slot(plan, ground.desk, OPEN)
+        ruleset = firewall.render_slot(plan, ground.services, OPEN)
         try:
             tenancy = self._tenancies[index]
             work = lambda: wires.apart(lambda: wires.make(plan, ruleset, ground.mtu_bytes, tenancy))  # noqa: E731
@@ -176,7 +176,7 @@ class Spares:
         """Those of them that can be used again."""
         fit: list[SlotPlan] = []
         for left in batch if ground.tells_tenants_apart else ():
-            ruleset = firewall.render_slot(left.plan, ground.desk, OPEN) if left.has_own_rules else None
+            ruleset = firewall.render_slot(left.plan, ground.services, OPEN) if left.has_own_rules else None
             try:
                 wires.apart(lambda plan=left.plan, ruleset=ruleset: wires.clean(plan, ruleset))
             except (OSError, RoostError) as error:
