@@ -75,7 +75,7 @@ class Way:
     headers: dict[str, str]
 
     def head(self, method: str, target: str, **more: str) -> bytes:
-        fields = {"Host": "bench", **self.headers, **{name.replace("_", "-"): value for name, value in more.items()}}
+        fields = {"Host": "localhost", **self.headers, **{name.replace("_", "-"): value for name, value in more.items()}}
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
         return "\r\n".join(lines).encode()
 
