@@ -48,20 +48,20 @@ def believed(ground: Ground, sandbox: Sandbox) -> Driver | None:
 async def test_the_guest_knows_when_the_call_returns(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
-    took = await roost.drivers.take(token)
+    took = await roost.hands.take(token)
     assert believed(roost.ground, sandbox) == took
-    await roost.drivers.give(token)
+    await roost.hands.give(token)
     assert believed(roost.ground, sandbox) is None
 
 
 async def test_one_who_went_away_or_whose_link_ends_is_forgotten_inside_too(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await pass_time(roost, GRACE_S)
     assert believed(roost.ground, sandbox) is None
     link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await roost.links.revoke(ME, sandbox.id, link.id)
     await roost.quiet()
     assert believed(roost.ground, sandbox) is None
@@ -70,13 +70,13 @@ async def test_one_who_went_away_or_whose_link_ends_is_forgotten_inside_too(roos
 async def test_what_changes_in_its_sleep_is_known_when_it_wakes(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
-    took = await roost.drivers.take(token)
+    took = await roost.hands.take(token)
     await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     await roost.power.resume(ME, sandbox.id)
     assert believed(roost.ground, sandbox) == took
     await roost.power.pause(ME, sandbox.id)
-    await roost.drivers.give(token)
+    await roost.hands.give(token)
     await roost.power.resume(ME, sandbox.id)
     assert believed(roost.ground, sandbox) is None
 
@@ -84,14 +84,14 @@ async def test_what_changes_in_its_sleep_is_known_when_it_wakes(roost: Roost) ->
 async def test_what_changes_while_it_wakes_is_known_afterwards(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await roost.power.pause(ME, sandbox.id)
     await roost.flights.drain()
     gate = roost.ground.node.gate("resume")
     async with anyio.create_task_group() as group:
         group.start_soon(roost.power.resume, ME, sandbox.id)
         await gate.reached.wait()
-        await roost.drivers.give(token)
+        await roost.hands.give(token)
         gate.open()
     await roost.quiet()
     assert believed(roost.ground, sandbox) is None
@@ -99,7 +99,7 @@ async def test_what_changes_while_it_wakes_is_known_afterwards(roost: Roost) -> 
 
 async def test_a_forks_hands_are_the_agents(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.drivers.take(await control(roost, sandbox))
+    await roost.hands.take(await control(roost, sandbox))
     (child,) = await roost.forks.fork(ME, sandbox.id, 1)
     assert isinstance(child, Sandbox)
     assert believed(roost.ground, child) is None
@@ -110,7 +110,7 @@ async def test_a_guest_that_does_not_answer_keeps_nobody_from_driving_and_is_tol
     sandbox = await roost.sandbox()
     token = await control(roost, sandbox)
     roost.ground.node.fail("inform", GuestUnreachable(sandbox.id, "no answer"), times=2)
-    took = await roost.drivers.take(token)
+    took = await roost.hands.take(token)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took, "the edge refuses the agent's input from that moment"
     for _ in range(2):
@@ -125,7 +125,7 @@ async def test_one_who_takes_over_does_not_wait_for_a_guest_that_is_held_still(r
     took: list[Driver] = []
 
     async def take() -> None:
-        took.append(await roost.drivers.take(token))
+        took.append(await roost.hands.take(token))
 
     async with anyio.create_task_group() as group:
         group.start_soon(roost.snapshots.take, ME, sandbox.id)
@@ -145,13 +145,13 @@ async def test_a_change_that_was_only_written_is_told_by_the_next_server(ground:
         await roost.templates.build(replace(BASE, name="desk", has_desktop=True))
         sandbox = await roost.sandbox(template="desk")
         token = await control(roost, sandbox)
-    await dies_at(ground, "before inform", lambda roost: roost.drivers.take(token))
+    await dies_at(ground, "before inform", lambda roost: roost.hands.take(token))
     assert believed(ground, sandbox) is None
     async with serving(ground) as roost:
         await roost.quiet()
         took = believed(ground, sandbox)
         assert took is not None and took == (await ground.record(sandbox.id)).driver
-    await dies_at(ground, "before inform", lambda roost: roost.drivers.give(token))
+    await dies_at(ground, "before inform", lambda roost: roost.hands.give(token))
     assert believed(ground, sandbox) is not None
     async with serving(ground) as roost:
         await roost.quiet()
@@ -161,7 +161,7 @@ async def test_a_change_that_was_only_written_is_told_by_the_next_server(ground:
 async def test_a_kill_ends_the_drive(roost: Roost) -> None:
     awake, asleep = await roost.sandbox(), await roost.sandbox()
     for sandbox in (awake, asleep):
-        await roost.drivers.take(await control(roost, sandbox))
+        await roost.hands.take(await control(roost, sandbox))
     roost.ground.clock.advance(3)
     await roost.power.pause(ME, asleep.id)
     for sandbox in (awake, asleep):
@@ -174,7 +174,7 @@ async def test_a_kill_ends_the_drive(roost: Roost) -> None:
 async def test_a_kill_that_outlives_its_server_ends_the_drive_once(ground: Ground) -> None:
     async with serving(ground) as roost:
         sandbox = await roost.sandbox()
-        await roost.drivers.take(await control(roost, sandbox))
+        await roost.hands.take(await control(roost, sandbox))
     await dies_at(ground, "before kill", lambda roost: roost.sandboxes.kill(ME, sandbox.id))
     async with serving(ground) as roost:
         await roost.quiet()
@@ -184,7 +184,7 @@ async def test_a_kill_that_outlives_its_server_ends_the_drive_once(ground: Groun
 
 async def test_a_death_ends_the_drive(roost: Roost) -> None:
     sandbox = await roost.sandbox()
-    await roost.drivers.take(await control(roost, sandbox))
+    await roost.hands.take(await control(roost, sandbox))
     roost.ground.node.end(sandbox.id, "shut down", in_order=True)
     await roost.quiet()
     assert await ends(roost.ground, sandbox) == ["the sandbox died"]
@@ -195,7 +195,7 @@ async def test_who_leaves_a_sleeper_has_left(roost: Roost) -> None:
     """Sleep itself ends nothing: whoever drives and stays before the screen wakes it by the next key."""
     sandbox = await roost.sandbox()
     link, token = await roost.links.make(ME, sandbox.id, mode=LinkMode.CONTROL, label="anna")
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await roost.power.pause(ME, sandbox.id)
     roost.ground.ledger.watched[link.id] = roost.ground.clock.now() + 30  # before the screen until then
     await pass_time(roost, 30)

@@ -49,7 +49,7 @@ async def test_a_token_is_shown_once_and_kept_nowhere(roost: Roost) -> None:
     with pytest.raises(NotFound):
         await roost.links.revoke(ME, "desk", link.id)
     with pytest.raises(Unauthenticated):
-        await roost.drivers.look(token)
+        await roost.hands.look(token)
 
 
 async def test_links_are_for_ones_own_sandboxes(roost: Roost) -> None:
@@ -88,21 +88,21 @@ async def test_there_is_a_most_of_links(roost: Roost) -> None:
 async def test_one_person_drives_at_a_time(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     (anna, by_anna), (ben, by_ben) = await control_link(roost, sandbox), await control_link(roost, sandbox, "ben")
-    took = await roost.drivers.take(by_anna)
+    took = await roost.hands.take(by_anna)
     assert took == Driver(anna.id, "anna", roost.ground.clock.now()) == await driver(roost.ground, sandbox)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver == took
     roost.ground.clock.advance(2)
-    assert await roost.drivers.take(by_anna) == took, "asked again nothing changes"
+    assert await roost.hands.take(by_anna) == took, "asked again nothing changes"
     with pytest.raises(Conflict, match="anna drives") as refused:
-        await roost.drivers.take(by_ben)
+        await roost.hands.take(by_ben)
     assert (refused.value.code, refused.value.facts["who"]) == ("somebody_drives", "anna")
-    await roost.drivers.give(by_ben)
+    await roost.hands.give(by_ben)
     assert await driver(roost.ground, sandbox) == took, "who does not drive gives nothing back"
-    assert (await roost.drivers.take(by_ben, force=True)).link == ben.id
+    assert (await roost.hands.take(by_ben, force=True)).link == ben.id
     roost.ground.clock.advance(3)
-    await roost.drivers.give(by_ben)
-    await roost.drivers.give(by_ben)
+    await roost.hands.give(by_ben)
+    await roost.hands.give(by_ben)
     assert await driver(roost.ground, sandbox) is None
     told = [(event.kind, dict(event.facts)) for event in await driven(roost.ground, sandbox)]
     assert told == [
@@ -117,16 +117,16 @@ async def test_a_link_to_watch_by_drives_nothing(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     _, token = await roost.links.make(ME, sandbox.id)
     with pytest.raises(Forbidden) as refused:
-        await roost.drivers.take(token, force=True)
+        await roost.hands.take(token, force=True)
     assert refused.value.code == "view_only"
-    seat = await roost.drivers.look(token)
+    seat = await roost.hands.look(token)
     assert (seat.sandbox.id, seat.driver) == (sandbox.id, None)
 
 
 async def test_who_is_not_before_a_screen_for_ten_seconds_drives_no_longer(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     link, token = await control_link(roost, sandbox)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await pass_time(roost, 4)
     roost.ground.ledger.watched[link.id] = roost.ground.clock.now()
     await pass_time(roost, GRACE_S - 0.1)
@@ -141,7 +141,7 @@ async def test_who_never_opens_a_screen_is_let_go_to_the_second(roost: Roost) ->
     sandbox = await roost.sandbox()
     _, token = await control_link(roost, sandbox)
     await pass_time(roost, 2)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await roost.quiet()
     roost.ground.clock.advance(GRACE_S)
     await roost.quiet()
@@ -152,8 +152,8 @@ async def test_after_a_restart_who_comes_back_in_time_drives_on(ground: Ground) 
     async with serving(ground) as roost:
         stays, leaves = await roost.sandbox(), await roost.sandbox()
         (link, token), (_, other) = await control_link(roost, stays), await control_link(roost, leaves)
-        await roost.drivers.take(token)
-        await roost.drivers.take(other)
+        await roost.hands.take(token)
+        await roost.hands.take(other)
     ground.clock.advance(3600 - 100)
     async with serving(ground) as roost:
         route = roost.routes.locate(stays.id)
@@ -169,7 +169,7 @@ async def test_after_a_restart_who_comes_back_in_time_drives_on(ground: Ground) 
 async def test_a_link_that_ends_takes_its_driver_along(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     link, token = await control_link(roost, sandbox, seconds=7)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await pass_time(roost, 6.9)
     assert await driver(roost.ground, sandbox) is not None
     changes = roost.routes.changes()
@@ -177,10 +177,10 @@ async def test_a_link_that_ends_takes_its_driver_along(roost: Roost) -> None:
     assert await driver(roost.ground, sandbox) is None
     assert (await anext(changes)).sandbox == sandbox.id, "who holds its screens open is told"
     with pytest.raises(Gone):
-        await roost.drivers.take(token)
+        await roost.hands.take(token)
     assert await roost.links.list(ME, sandbox.id) == ()
     again, token = await control_link(roost, sandbox)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     await roost.links.revoke(ME, sandbox.id, again.id)
     assert [event.facts.get("why") for event in await driven(roost.ground, sandbox)] == [
         None,
@@ -208,17 +208,17 @@ async def test_old_links_and_those_of_the_dead_are_collected(roost: Roost) -> No
     _, expired = await control_link(roost, living, seconds=10)
     stays, _ = await control_link(roost, living, seconds=30 * 24 * 3600)
     _, orphaned = await control_link(roost, dying, seconds=30 * 24 * 3600)
-    await roost.drivers.take(orphaned)
+    await roost.hands.take(orphaned)
     await roost.sandboxes.kill(ME, dying.id)
     with pytest.raises(SandboxDead):
-        await roost.drivers.look(orphaned)
+        await roost.hands.look(orphaned)
     assert await roost.links.list(ME, dying.id) == ()
     with pytest.raises(SandboxDead):
         await roost.links.make(ME, dying.id)
     await pass_time(roost, 700, step=60)
     assert len(await links(roost.ground)) == 3, "for a while who comes by one is told what became of it"
     with pytest.raises(Gone):
-        await roost.drivers.look(expired)
+        await roost.hands.look(expired)
     await pass_time(roost, 25 * 3600, step=600)
     assert [link.id for link in await links(roost.ground)] == [stays.id]
     route = roost.routes.locate(living.id)
@@ -228,7 +228,7 @@ async def test_old_links_and_those_of_the_dead_are_collected(roost: Roost) -> No
 async def test_a_fork_has_neither_driver_nor_links(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     _, token = await control_link(roost, sandbox)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     (child,) = await roost.forks.fork(ME, sandbox.id, 1)
     assert isinstance(child, Sandbox) and child.driver is None
     route = roost.routes.locate(child.id)
@@ -238,12 +238,12 @@ async def test_a_fork_has_neither_driver_nor_links(roost: Roost) -> None:
 async def test_a_driver_stays_over_sleep(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     link, token = await control_link(roost, sandbox)
-    took = await roost.drivers.take(token)
+    took = await roost.hands.take(token)
     await roost.power.pause(ME, sandbox.id)
     await roost.power.resume(ME, sandbox.id)
     assert await driver(roost.ground, sandbox) == took
     await roost.power.pause(ME, sandbox.id)
-    await roost.drivers.give(token)
+    await roost.hands.give(token)
     route = roost.routes.locate(sandbox.id)
     assert route is not None and route.driver is None and link.digest in route.links
 
@@ -252,7 +252,7 @@ async def test_a_rollback_gives_the_seat_up(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     _, token = await control_link(roost, sandbox)
     kept = await roost.snapshots.take(ME, sandbox.id)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     back = await roost.rollbacks.roll_back(ME, sandbox.id, kept.id)
     assert back.driver is None
     assert (await driven(roost.ground, sandbox))[-1].facts["why"] == "the sandbox was rolled back"

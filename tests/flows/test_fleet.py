@@ -54,8 +54,8 @@ class Page:
 @asynccontextmanager
 async def watching(roost: Roost, after: int) -> AsyncIterator[Page]:
     page = Page()
-    events = roost.feed.follow(ME, EventQuery(after=after))
-    response = fleet.stream(events, roost.fleet.follow(ME, after), ABOUT)
+    events = roost.events.follow(ME, EventQuery(after=after))
+    response = fleet.stream(events, roost.overview.follow(ME, after), ABOUT)
     async with anyio.create_task_group() as group:
         group.start_soon(response, {"type": "http"}, page.receive, page.send)
         await roost.quiet()
@@ -80,16 +80,16 @@ async def test_a_look_shows_the_living_with_why_and_how_busy(roost: Roost, groun
     await roost.sandboxes.kill(ME, dead.id)
     for share in (0.5, 0.5, 0.25):
         await a_look_later(roost, busy=share)
-    view = await roost.fleet.look(ME)
+    view = await roost.overview.look(ME)
     members = {member.sandbox.id: member for member in view.members}
     assert members.keys() == {awake.id, asleep.id}
     assert members[awake.id].activity.awake and not members[asleep.id].activity.awake
     assert [round(reading.cpu_share, 2) for reading in members[awake.id].recent][-2:] == [0.5, 0.25]
-    assert view.cursor == await roost.feed.newest()
+    assert view.cursor == await roost.events.newest()
 
 
 async def test_a_stream_tells_records_events_and_figures(roost: Roost) -> None:
-    view = await roost.fleet.look(ME)
+    view = await roost.overview.look(ME)
     async with watching(roost, view.cursor) as page:
         sandbox = await roost.sandbox(name="new")
         await roost.power.pause(ME, sandbox.id)
@@ -110,7 +110,7 @@ async def test_a_stream_tells_records_events_and_figures(roost: Roost) -> None:
 
 async def test_what_changed_between_the_look_and_the_stream_is_told_and_nothing_else(roost: Roost) -> None:
     changed, quiet = await roost.sandbox(), await roost.sandbox()
-    view = await roost.fleet.look(ME)
+    view = await roost.overview.look(ME)
     await roost.sandboxes.hold(ME, changed.id, 60, "busy")
     async with watching(roost, view.cursor) as page:
         assert {record["id"] for record in page.told("sandbox")} == {changed.id}
@@ -129,7 +129,7 @@ async def test_other_teams_see_nothing(roost: Roost) -> None:
     sandbox = await roost.sandbox()
     for _ in range(5):
         await a_look_later(roost, busy=0.9)
-    assert not (await roost.fleet.look(STRANGER)).members
+    assert not (await roost.overview.look(STRANGER)).members
     news: list[Sandbox | Beat] = []
     with anyio.move_on_after(0):
         news.append(await anext(watch))
@@ -147,7 +147,7 @@ async def test_two_hundred_sandboxes_cost_little_to_watch(busy: bool) -> None:
             await roost.sandbox(name=f"agent-{number}", metadata={"owner": "team-a"})
         for _ in range(4):
             await a_look_later(roost, busy=0.01)
-        view = await roost.fleet.look(ME)
+        view = await roost.overview.look(ME)
         async with watching(roost, view.cursor) as page:
             before = len(page.received)
             for look in range(12):
@@ -163,7 +163,7 @@ async def test_streams_tell_nothing_of_others(roost: Roost) -> None:
     """Neither another team's, nor to whoever is there for one sandbox the team's others."""
     mine, others = await roost.sandbox(name="mine"), await roost.sandbox(name="others")
     only = Principal(TEAM, Scope(Role.SANDBOX, mine.id), None)
-    after = await roost.feed.newest()
+    after = await roost.events.newest()
     heard: list[tuple[str, str]] = []
 
     async def follow(who: str, principal: Principal) -> None:
@@ -172,11 +172,11 @@ async def test_streams_tell_nothing_of_others(roost: Roost) -> None:
             both.start_soon(follow_records, who, principal)
 
     async def follow_events(who: str, principal: Principal) -> None:
-        async for event in roost.feed.follow(principal, EventQuery(after=after)):
+        async for event in roost.events.follow(principal, EventQuery(after=after)):
             heard.append((who, str(event.sandbox)))
 
     async def follow_records(who: str, principal: Principal) -> None:
-        async for record in roost.fleet.follow(principal, after):
+        async for record in roost.overview.follow(principal, after):
             heard.append((who, record.id if isinstance(record, Sandbox) else "beat"))
 
     async with anyio.create_task_group() as group:
@@ -189,4 +189,4 @@ async def test_streams_tell_nothing_of_others(roost: Roost) -> None:
     assert {sandbox for who, sandbox in heard if who == "stranger"} <= {"beat"}
     assert {sandbox for who, sandbox in heard if who == "only"} - {"beat"} == {mine.id}
     assert {sandbox for who, sandbox in heard if who == "me"} - {"beat"} == {mine.id, others.id}
-    assert await roost.feed.list(only, EventQuery(sandbox=others.id)) == ()
+    assert await roost.events.list(only, EventQuery(sandbox=others.id)) == ()

@@ -170,13 +170,13 @@ async def _append(roost: Roost, count: int, team: TeamId = TEAM) -> None:
 
 
 async def test_the_live_feed_has_no_gap_and_no_double(roost: Roost) -> None:
-    start = await roost.feed.newest()
+    start = await roost.events.newest()
     await _append(roost, 150)
     seen: list[int] = []
     enough = anyio.Event()
 
     async def read() -> None:
-        async for event in roost.feed.follow(ME, EventQuery(after=start)):
+        async for event in roost.events.follow(ME, EventQuery(after=start)):
             seen.append(event.sequence)
             if len(seen) == 400:
                 enough.set()
@@ -193,31 +193,31 @@ async def test_the_live_feed_has_no_gap_and_no_double(roost: Roost) -> None:
 
 
 async def test_a_reader_can_go_on_where_it_left_off(roost: Roost) -> None:
-    start = await roost.feed.newest()
+    start = await roost.events.newest()
     await _append(roost, 10)
-    events = await roost.feed.list(ME, EventQuery(after=start, limit=100))
+    events = await roost.events.list(ME, EventQuery(after=start, limit=100))
     followed: list[int] = []
-    async for event in roost.feed.follow(ME, EventQuery(after=events[4].sequence)):
+    async for event in roost.events.follow(ME, EventQuery(after=events[4].sequence)):
         followed.append(event.sequence)
         if len(followed) == 5:
             break
     assert followed == [event.sequence for event in events[5:]]
     with pytest.raises(Invalid):
-        await roost.feed.list(ME, EventQuery(limit=1000))
+        await roost.events.list(ME, EventQuery(limit=1000))
 
 
 async def test_the_feed_can_be_about_one_sandbox_and_some_kinds(roost: Roost) -> None:
     first, second = await roost.sandbox(), await roost.sandbox()
     await roost.power.pause(ME, first.id)
     await roost.power.pause(ME, second.id)
-    about = await roost.feed.list(ME, EventQuery(sandbox=first.id, kinds=(EventKind.PAUSED,)))
+    about = await roost.events.list(ME, EventQuery(sandbox=first.id, kinds=(EventKind.PAUSED,)))
     assert [(event.sandbox, event.kind) for event in about] == [(first.id, EventKind.PAUSED)]
-    assert await roost.feed.list(STRANGER, EventQuery(sandbox=first.id)) == ()
+    assert await roost.events.list(STRANGER, EventQuery(sandbox=first.id)) == ()
 
 
 async def test_events_are_forgotten_after_ninety_days_and_followers_go_on(roost: Roost, ground: Ground) -> None:
     await roost.sandbox()
-    last = await roost.feed.newest()
+    last = await roost.events.newest()
     ground.clock.advance(89 * 86400)
     await roost.quiet()
     assert await ground.events(EventKind.CREATED)
@@ -225,5 +225,5 @@ async def test_events_are_forgotten_after_ninety_days_and_followers_go_on(roost:
     await roost.quiet()
     assert not await ground.events(EventKind.CREATED)
     sandbox = await roost.sandbox()
-    event = await anext(roost.feed.follow(ME, EventQuery(after=last, kinds=(EventKind.CREATED,))))
+    event = await anext(roost.events.follow(ME, EventQuery(after=last, kinds=(EventKind.CREATED,))))
     assert event.sandbox == sandbox.id and event.sequence > last

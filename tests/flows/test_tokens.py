@@ -107,7 +107,7 @@ async def test_revoking_takes_back_what_the_key_was_given_and_nothing_else(roost
     (child,) = await roost.forks.fork(anna, made.id, 1)
     assert isinstance(child, Sandbox)
     link, token = await roost.links.make(anna, given.id, mode=LinkMode.CONTROL)
-    await roost.drivers.take(token)
+    await roost.hands.take(token)
     kept, _ = await roost.links.make(ME, given.id)
     await roost.keys.revoke(ME, anna.key)
     for sandbox in (given, asleep, child):

@@ -95,10 +95,10 @@ class Control:
     templates: Templates
     keys: Keys
     links: Links
-    drivers: Hands
+    hands: Hands
     questions: Questions
-    feed: EventLog
-    fleet: Overview
+    events: EventLog
+    overview: Overview
     nodes: Nodes
     flights: Flights
     keeper: Keeper
@@ -112,7 +112,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     """By plain constructors; nothing runs yet."""
     options = options or ControlOptions()
     store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
-    alarm, feed, nodes, builds = DeadlineTimer(clock=clock), EventLog(store=store), Nodes(cluster=cluster), Builds(clock=clock)
+    alarm, events, nodes, builds = DeadlineTimer(clock=clock), EventLog(store=store), Nodes(cluster=cluster), Builds(clock=clock)
     pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
     live, routes = Live(clock=clock, pulses=pulses), RouteTable()
     notices = GuestNotices(store=store, nodes=nodes, clock=clock)
@@ -131,11 +131,11 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         warm_desktops=options.warm_desktops,
     )
     links = Links(store=store, clock=clock, random=random, routes=routes)
-    drivers = Hands(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
+    hands = Hands(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
     tokens = Tokens(store=store, notices=notices, clock=clock, random=random)
     revocations = Revocations(store=store, links=links, tokens=tokens)
     keys = Keys(store=store, clock=clock, random=random, revocations=revocations)
-    questions = Questions(store=store, feed=feed, flights=flights, clock=clock, random=random)
+    questions = Questions(store=store, events=events, flights=flights, clock=clock, random=random)
     repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, templates=templates)
     collector = Collector(
         store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s
@@ -155,7 +155,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
             Collect(clock=clock, nodes=nodes, collector=collector, questions=questions, repairs=repairs),
             EndAtDeadline(store=store, clock=clock, flights=flights, tasks=tasks),
             EndLinks(links=links),
-            EndSeats(drivers=drivers),
+            EndSeats(hands=hands),
             TellGuests(clock=clock, notices=notices, tasks=tasks),
             FinishRevocations(clock=clock, revocations=revocations),
             EndQuestions(clock=clock, questions=questions),
@@ -191,10 +191,10 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         templates=templates,
         keys=keys,
         links=links,
-        drivers=drivers,
+        hands=hands,
         questions=questions,
-        feed=feed,
-        fleet=Overview(store=store, pulses=pulses, live=live, clock=clock),
+        events=events,
+        overview=Overview(store=store, pulses=pulses, live=live, clock=clock),
         nodes=nodes,
         flights=flights,
         keeper=keeper,

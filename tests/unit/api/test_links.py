@@ -139,8 +139,8 @@ async def test_a_dead_one_has_no_driver_and_no_links(http: httpx.AsyncClient, sa
 async def test_who_drives_is_told_as_it_changes_until_the_link_ends(house: House, http: httpx.AsyncClient, sandbox: str) -> None:
     made = await link(http, mode="control", label="anna")
     use, token = house.services, made["token"]
-    seat = await use.drivers.look(token)
-    told = driver.seats(use.fleet.follow(link_holder(seat.link.team, seat.link.sandbox, "anna"), None), seat, token, use)
+    seat = await use.hands.look(token)
+    told = driver.seats(use.overview.follow(link_holder(seat.link.team, seat.link.sandbox, "anna"), None), seat, token, use)
 
     async def next_driver() -> object:
         number, kind, data = await anext(told)

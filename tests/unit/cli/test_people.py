@@ -32,7 +32,7 @@ def asked(server: Server, *words: str) -> str:
 
 async def next_question(server: Server, seen: int) -> str:
     who = await server.house.services.keys.identify(server.key)
-    async for event in server.house.services.feed.follow(who, EventQuery(kinds=(EventKind.QUESTION_ASKED,), after=seen)):
+    async for event in server.house.services.events.follow(who, EventQuery(kinds=(EventKind.QUESTION_ASKED,), after=seen)):
         return str(event.facts["question"])
     raise AssertionError("the feed never ends")
 
@@ -40,7 +40,7 @@ async def next_question(server: Server, seen: int) -> str:
 @contextmanager
 def asking(server: Server, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A `roost ask` that waits, and what it asked."""
-    seen = server.call(server.house.services.feed.newest)
+    seen = server.call(server.house.services.events.newest)
     command = [sys.executable, "-m", "roost.cli.main", "ask", "ada", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=server.env) as waiting:
         yield server.call(next_question, server, seen), waiting

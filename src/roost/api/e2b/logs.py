@@ -58,7 +58,7 @@ async def _entries(
     after = 0
     while True:
         query = EventQuery(sandbox=SandboxId(record.id), after=after, limit=_PAGE)
-        events = await use.feed.list(caller, query)
+        events = await use.events.list(caller, query)
         entries += [
             rendering.log_entry(event)
             for event in events

@@ -54,7 +54,7 @@ class SeatModel(Given):
 
 @open_router.get("", operation_id="getDriver", summary="What a link opens, and who drives", responses=errors(410))
 async def get(use: Use, query: Annotated[TokenQuery, Query()]) -> SeatModel:
-    return _seat(await use.drivers.look(query.token), query.token, use)
+    return _seat(await use.hands.look(query.token), query.token, use)
 
 
 @open_router.get(
@@ -72,9 +72,9 @@ async def get(use: Use, query: Annotated[TokenQuery, Query()]) -> SeatModel:
     },
 )
 async def live(use: Use, query: Annotated[TokenQuery, Query()]) -> Response:
-    seat = await use.drivers.look(query.token)
-    changes = use.fleet.follow(link_holder(seat.link.team, seat.link.sandbox, seat.link.who), None)
-    return EventStreamResponse(seats(changes, await use.drivers.look(query.token), query.token, use))
+    seat = await use.hands.look(query.token)
+    changes = use.overview.follow(link_holder(seat.link.team, seat.link.sandbox, seat.link.who), None)
+    return EventStreamResponse(seats(changes, await use.hands.look(query.token), query.token, use))
 
 
 async def seats(changes: AsyncIterator[Sandbox | Beat], seat: Seat, token: str, use: Services) -> AsyncIterator[Told]:
@@ -83,7 +83,7 @@ async def seats(changes: AsyncIterator[Sandbox | Beat], seat: Seat, token: str, 
     async for change in changes:
         if isinstance(change, Sandbox) and change.id == seat.sandbox.id:
             try:
-                seat = await use.drivers.look(token)
+                seat = await use.hands.look(token)
             except RoostError:
                 return  # whoever asks again is told why
             yield None, "seat", _seat(seat, token, use).model_dump_json()
@@ -109,7 +109,7 @@ def _seat(seat: Seat, token: str, use: Services) -> SeatModel:
 async def take(use: Use, body: TakeBody) -> DriverModel:
     """From now on the agent's input is refused. The seat is given up ten seconds after the last screen opened by this link is
     closed."""
-    took = driver(await use.drivers.take(body.token, force=body.force))
+    took = driver(await use.hands.take(body.token, force=body.force))
     assert took is not None, "who took over drives"
     return took
 
@@ -117,5 +117,5 @@ async def take(use: Use, body: TakeBody) -> DriverModel:
 @open_router.post("/give", status_code=204, operation_id="handBack", summary="Hand back", responses=errors(410, 413))
 async def give(use: Use, body: GiveBody) -> Response:
     """The agent drives again. One who does not drive changes nothing."""
-    await use.drivers.give(body.token)
+    await use.hands.give(body.token)
     return Response(status_code=204)

@@ -29,7 +29,7 @@ async def list_(caller: Caller, use: Use, query: Annotated[models.EventQueryMode
         newest_first=query.newest_first,
         limit=query.limit,
     )
-    found = await use.feed.list(caller, wanted)
+    found = await use.events.list(caller, wanted)
     return models.EventList(events=[rendering.event(happened) for happened in found])
 
 
@@ -58,9 +58,9 @@ async def follow(
     wanted = EventQuery(
         sandbox=SandboxId(query.sandbox) if query.sandbox is not None else None,
         kinds=tuple(query.kind),
-        after=await use.feed.newest() if after is None else after,
+        after=await use.events.newest() if after is None else after,
     )
-    happening = use.feed.follow(caller, wanted)
+    happening = use.events.follow(caller, wanted)
     return EventStreamResponse(
         ((happened.sequence, happened.kind, rendering.event(happened).model_dump_json()) async for happened in happening),
         until=partial(use.keys.wait_until_revoked, caller),

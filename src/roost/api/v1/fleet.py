@@ -49,7 +49,7 @@ class LiveQuery(Asked):
 
 @router.get("/fleet", operation_id="getFleet", summary="All living sandboxes at once", responses=errors())
 async def fleet(caller: Caller, use: Use) -> FleetAnswer:
-    view = await use.fleet.look(caller)
+    view = await use.overview.look(caller)
     return FleetAnswer(
         sandboxes=[_member(member, view.at, use.about) for member in view.members],
         open_questions=await use.questions.count_open(caller),
@@ -82,8 +82,8 @@ async def live(
 ) -> Response:
     """One stream for a page. A fleet in which nothing happens costs a comment every 15 seconds."""
     after = query.after if last_event_id is None else sequence_of(last_event_id)
-    wanted = EventQuery(after=await use.feed.newest() if after is None else after)
-    happening, changing = use.feed.follow(caller, wanted), use.fleet.follow(caller, after)
+    wanted = EventQuery(after=await use.events.newest() if after is None else after)
+    happening, changing = use.events.follow(caller, wanted), use.overview.follow(caller, after)
     return stream(happening, changing, use.about, until=partial(use.keys.wait_until_revoked, caller))
 
 

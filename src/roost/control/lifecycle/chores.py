@@ -231,11 +231,11 @@ class EndLinks(Quiet):
 class EndSeats(Quiet):
     """A person whose browser went away drives no longer."""
 
-    def __init__(self, *, drivers: Hands) -> None:
-        self._drivers = drivers
+    def __init__(self, *, hands: Hands) -> None:
+        self._hands = hands
 
     async def run(self) -> float | None:
-        return await self._drivers.release_lost()
+        return await self._hands.release_lost()
 
     def due_by(self, record: Followed) -> float | None:
         if isinstance(record, Sandbox) and record.driver is not None:

@@ -140,7 +140,9 @@ class Flights:
                 log.info("nothing to do any more", action=intent.action.value, sandbox=intent.sandbox)
             await then()
         except RoostError as error:
-            log.warning("a move that nobody waits for failed", action=intent.action.value, sandbox=intent.sandbox, error=str(error))
+            log.warning(
+                "a move that nobody waits for failed", action=intent.action.value, sandbox=intent.sandbox, error=str(error)
+            )
 
     async def settle(self, sandbox: SandboxId) -> Sandbox:
         """Waits for the move that is under way, if one is, and returns the record. Raises the move's error."""

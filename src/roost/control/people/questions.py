@@ -57,9 +57,9 @@ class AskQuestion:
 
 
 class Questions:
-    def __init__(self, *, store: Store, feed: EventLog, flights: Flights, clock: Clock, random: ids.Random) -> None:
+    def __init__(self, *, store: Store, events: EventLog, flights: Flights, clock: Clock, random: ids.Random) -> None:
         self._store = store
-        self._feed = feed
+        self._events = events
         self._flights = flights
         self._clock = clock
         self._random = random
@@ -121,7 +121,7 @@ class Questions:
         """As it is once it is no longer open, or when the time is over. Raises QuestionNotFound, Invalid."""
         if not 0 <= wait_s <= LONGEST_WAIT_S:
             raise Invalid("wait_s_invalid", f"wait_s is {wait_s:g}: 0 to {LONGEST_WAIT_S:g} seconds. Ask again after that.")
-        seen = await self._feed.newest()  # before it is read: what closes it afterwards is an event after this
+        seen = await self._events.newest()  # before it is read: what closes it afterwards is an event after this
         question = await self._read(principal, id)
         if question.state is QuestionState.OPEN and wait_s > 0:
             scope = anyio.CancelScope()
@@ -208,7 +208,7 @@ class Questions:
     async def _closed(self, question: Question, seen: int) -> None:
         """Returns when an event tells that it closed."""
         wanted = EventQuery(sandbox=question.sandbox, kinds=_CLOSED, after=seen)
-        async for event in self._feed.follow(guest_of(question.team, question.sandbox), wanted):
+        async for event in self._events.follow(guest_of(question.team, question.sandbox), wanted):
             if event.facts.get("question") == question.id:
                 return
 
