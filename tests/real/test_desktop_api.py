@@ -241,7 +241,8 @@ def test_still_waits_for_the_end_of_changes_but_not_of_a_text_cursor(sandbox: Sa
 def test_typing_stops_when_the_caller_hangs_up(desktops: Server, sandbox: Sandbox) -> None:
     length = 50_000
     body = json.dumps({"text": "x" * length}).encode()
-    headers = {"Host": "localhost", "Content-Length": str(len(body)), **sandbox.access.headers()}
+    token = str(sandbox.tokens().access_token)
+    headers = {"Host": "localhost", "Content-Length": str(len(body)), "X-Access-Token": token, **sandbox.access.headers()}
     head = "POST /desktop/type HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     with board_on(sandbox) as board:
         with socket.create_connection(("127.0.0.1", desktops.port)) as wire:

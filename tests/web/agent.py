@@ -68,7 +68,8 @@ class Agent:
 
 @contextmanager
 def agent_of(server: Server, sandbox: Sandbox) -> Iterator[Agent]:
-    with httpx.Client(base_url=server.url, headers=sandbox.access.headers(), timeout=60, trust_env=False) as http:
+    headers = {**sandbox.access.headers(), "X-Access-Token": str(sandbox.tokens().access_token)}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as http:
         yield Agent(sandbox, http)
 
 
