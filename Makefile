@@ -58,11 +58,11 @@ test-unit: environment
 
 test-bundle: environment
 	$(BIN)/roost setup --cache-only
-	$(BIN)/pytest tests/bundle
+	$(BIN)/pytest -o timeout=3600 tests/bundle
 
 soak: environment
 	$(BIN)/roost setup --cache-only
-	$(BIN)/pytest tests/soak
+	$(BIN)/pytest -o timeout=0 tests/soak
 
 bench: environment
 	$(BIN)/roost setup --cache-only
