@@ -158,6 +158,17 @@ async def test_a_change_that_was_only_written_is_told_by_the_next_server(ground:
         assert believed(ground, sandbox) is None
 
 
+async def test_one_who_went_away_with_the_server_is_forgotten_inside_too(ground: Ground) -> None:
+    async with serving(ground) as roost:
+        sandbox = await roost.sandbox()
+        await roost.hands.take(await control(roost, sandbox))
+    async with serving(ground) as roost:
+        await roost.quiet()
+        assert believed(ground, sandbox) is not None, "they have time to come back"
+        await pass_time(roost, GRACE_S)
+        assert believed(ground, sandbox) is None
+
+
 async def test_a_kill_ends_the_drive(roost: Roost) -> None:
     awake, asleep = await roost.sandbox(), await roost.sandbox()
     for sandbox in (awake, asleep):

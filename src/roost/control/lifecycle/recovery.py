@@ -50,7 +50,7 @@ class Recovery:
         for record in living:
             if record.egress != OPEN:  # an earlier server may have died between writing a change and making it so
                 await guard(self._nodes.set_egress, record)
-            if record.has_desktop or record.token_pending:
+            if record.has_desktop or record.driver is not None or record.token_pending:
                 self._notices.mark_pending(record)
         for report in reports:
             await self._repairs.repair(living, report)

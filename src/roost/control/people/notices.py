@@ -59,16 +59,20 @@ class GuestNotices:
         if record.state in ENDED:
             self._owed.pop(record.id, None)
             return
-        if record.driver is not None:
-            self._drivers[record.id] = record.driver
         if record.state is State.PAUSED:
             self._owed.pop(record.id, None)  # whatever the record says when it wakes, it is told then
         elif changed or record.id in self._owed:
             self.mark_pending(record)
+        self._remember(record)
 
     def mark_pending(self, record: Sandbox) -> None:
         """Its guest may believe something else: a server that ended had no time to tell it."""
         self._owed[record.id] = record
+        self._remember(record)
+
+    def _remember(self, record: Sandbox) -> None:
+        if record.driver is not None:
+            self._drivers[record.id] = record.driver
 
     async def tell(self, sandbox: SandboxId) -> None:
         """The guest knows, if it runs and answers in time; otherwise it is told later."""
