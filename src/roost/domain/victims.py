@@ -71,6 +71,11 @@ def over_memory(
     return tuple(victims)
 
 
+def most_to_regain(processes: Collection[GuestProcess]) -> int:
+    """What the end of all that may end gives back at most, in bytes."""
+    return sum(each.memory_bytes for each in processes if each.pid != AGENT_PID)
+
+
 def over_tasks(processes: Collection[GuestProcess], *, limit: int) -> tuple[GuestProcess, ...]:
     """Nobody while the guest has no more tasks than the limit. Else whole families, the most numerous first, until it has clearly
     fewer: of a fork bomb nobody may be left, since it needs one process to go on."""

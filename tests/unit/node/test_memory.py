@@ -149,17 +149,32 @@ async def test_who_is_greedy_again_and_again_is_killed_alone_each_time(tmp_path:
 
 async def test_files_in_memory_are_nobodys_fault_and_the_next_process_lives(tmp_path: Path) -> None:
     guest = Guest(10)
-    guest.files_bytes = 200 << 20
     bell = Bell(guest, 100)
     patient = guard(guest, bell, await started(guest, tmp_path), 100)
-    await until_settled(patient, bell)
-    assert not guest.alive and bell.levels[-1] > 200 << 20
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(patient.run)
+        await anyio.wait_all_tasks_blocked()
+        guest.files_bytes = 200 << 20
+        bell.rung.set()
+        while not bell.levels or bell.levels[-1] <= 200 << 20:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert not guest.alive
     guest.alive = {7: 5 << 20}  # comes to remove them
     await until_settled(patient, bell)
     assert guest.alive and not guest.frozen
     guest.files_bytes = 0
     await until_settled(patient, bell)
     assert bell.levels[-1] == 100 << 20
+
+
+async def test_files_that_were_there_before_cost_nobody(tmp_path: Path) -> None:
+    """It slept with them, and woke."""
+    guest = Guest(10)
+    guest.files_bytes = 200 << 20
+    bell = Bell(guest, 100)
+    await until_settled(guard(guest, bell, await started(guest, tmp_path), 100), bell)
+    assert guest.alive and not guest.frozen and bell.levels[-1] > 200 << 20
 
 
 async def test_a_crowd_goes_as_a_whole(tmp_path: Path) -> None:

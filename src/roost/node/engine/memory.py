@@ -55,6 +55,7 @@ class Guard:
         self._condemned: frozenset[int] = frozenset()
         self._relieved_at = -math.inf
         self._strikes = 0
+        self._found_full = False
         self._stall_s = stall_s
         self._calm_s = calm_s
 
@@ -62,6 +63,7 @@ class Guard:
         """Guards until cancelled or the container is gone."""
         try:
             await self._alarm.listen()
+            self._found_full = self._alarm.look().held_bytes > self._limit_bytes
             look_in_s: float | None = None
             while True:
                 with anyio.move_on_after(look_in_s):
@@ -114,6 +116,11 @@ class Guard:
             held = self._alarm.look()  # it grew until it stood still
             self._condemned &= {each.pid for each in listed}
             need = MemoryExcess(int(held.held_bytes - self._limit_bytes), held.guest_bytes, self._margin_bytes)
+            found_full, self._found_full = self._found_full, False
+            if found_full and victims.most_to_regain(listed) < need.missing_bytes:
+                # One that wakes or is adopted has its files from before: whoever runs in it now did not write them.
+                self._level_bytes = held.held_bytes + self._margin_bytes
+                return ()
             chosen = victims.over_memory(listed, need=need, condemned=self._condemned, again=again)
             await self._kill(chosen)
             return chosen
