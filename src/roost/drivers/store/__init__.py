@@ -7,8 +7,11 @@
     statements    queries to SQL
     log           the feed of committed changes
     connections   one writer, a few readers; what a cancelled caller leaves behind (nothing)
-    dialect       everything that differs between the two databases
-    one_hop       SQLite connections that go to their thread once for each statement
+    sqlite        connections to SQLite, on the event loop
+    prepared      statements as SQLite takes them, worked out once
+    disk          when a commit is on the disk; commits of a burst share the wait
+    pooled        connections to PostgreSQL, by SQLAlchemy
+    dialect       what differs between the SQL of the two databases
     schema        brings a database to the newest schema
     failures      the database's exceptions in our words
 

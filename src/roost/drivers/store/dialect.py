@@ -1,9 +1,9 @@
-"""Everything that differs between SQLite and PostgreSQL. What is not here is the same for both."""
+"""What differs between the SQL of SQLite and of PostgreSQL. What is not here is the same for both."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from roost.domain.errors import Invalid
-from roost.drivers.store import one_hop
 
 CHANGE_ORDER_LOCK = 0x726F6F7374  # "roost"
 
@@ -29,34 +28,18 @@ class Trouble:
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
     name: str
-    begin_writing: str | None  # None: the driver says BEGIN itself
-    begin_reading: str | None
     order_changes: str | None  # makes numbers of the log become visible in their order
     next_change: str | None  # gives one; None: the newest and one more
-    savepoint_before_conflict: bool  # a violated constraint would end the whole transaction
-    on_connect: Callable[[bool, float], tuple[str, ...]]  # (durable, busy timeout in seconds)
-    engine_options: Mapping[str, Any]
     insert_or_skip: Callable[[sa.Table], sa.Insert]  # by primary key
-    has_pairs: Callable[[sa.ColumnElement[Any], Mapping[str, str]], sa.ColumnElement[bool]]
+    has_pairs: Callable[[sa.ColumnElement[Any], sa.BindParameter[Any]], sa.ColumnElement[bool]]
     trouble: Callable[[BaseException], str | None]
 
 
-def _sqlite_on_connect(durable: bool, busy_timeout_s: float) -> tuple[str, ...]:
-    return (
-        f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}",
-        "PRAGMA journal_mode = WAL",
-        f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}",
-        "PRAGMA foreign_keys = ON",
-    )
-
-
-def _sqlite_has_pairs(column: sa.ColumnElement[Any], pairs: Mapping[str, str]) -> sa.ColumnElement[bool]:
-    """Key and value are both bound: a path in json_extract has no way to quote every key."""
-    conditions: list[sa.ColumnElement[bool]] = []
-    for key, value in pairs.items():
-        each = sa.func.json_each(column).table_valued("key", "value")
-        conditions.append(sa.exists(sa.select(sa.literal(1)).where(each.c.key == key, each.c.value == value)))
-    return sa.and_(sa.true(), *conditions)
+def _sqlite_has_pairs(column: sa.ColumnElement[Any], pairs: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+    """Keys and values are bound: a path in json_extract has no way to quote every key."""
+    had, wanted = (sa.func.json_each(each).table_valued("key", "value") for each in (column, pairs))
+    found = sa.exists(sa.select(sa.literal_column("1")).where(had.c.key == wanted.c.key, had.c.value == wanted.c.value))
+    return ~sa.exists(sa.select(sa.literal_column("1")).select_from(wanted).where(~found))
 
 
 _SQLITE_TROUBLE = {
@@ -79,34 +62,16 @@ def _sqlite_trouble(error: BaseException) -> str | None:
 
 SQLITE = Dialect(
     name="sqlite",
-    begin_writing="BEGIN IMMEDIATE",  # a lock taken only at the first write could come too late to be given
-    begin_reading="BEGIN",
     order_changes=None,  # there is one writer
     next_change=None,
-    savepoint_before_conflict=False,
-    on_connect=_sqlite_on_connect,
-    engine_options={
-        "connect_args": {
-            "async_creator_fn": one_hop.connect,
-            "isolation_level": None,  # we say BEGIN ourselves
-            "cached_statements": 256,
-        }
-    },
     insert_or_skip=lambda table: sqlite.insert(table).on_conflict_do_nothing(index_elements=list(table.primary_key)),
     has_pairs=_sqlite_has_pairs,
     trouble=_sqlite_trouble,
 )
 
 
-def _postgresql_on_connect(durable: bool, busy_timeout_s: float) -> tuple[str, ...]:
-    return (
-        f"SET lock_timeout = {round(busy_timeout_s * 1000)}",
-        f"SET synchronous_commit = {'on' if durable else 'off'}",
-    )
-
-
-def _postgresql_has_pairs(column: sa.ColumnElement[Any], pairs: Mapping[str, str]) -> sa.ColumnElement[bool]:
-    return column.op("@>", return_type=sa.Boolean())(sa.cast(dict(pairs), postgresql.JSONB))
+def _postgresql_has_pairs(column: sa.ColumnElement[Any], pairs: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+    return column.op("@>", return_type=sa.Boolean())(sa.cast(pairs, postgresql.JSONB))
 
 
 _POSTGRESQL_TROUBLE = {
@@ -132,13 +97,8 @@ def _postgresql_trouble(error: BaseException) -> str | None:
 
 POSTGRESQL = Dialect(
     name="postgresql",
-    begin_writing=None,
-    begin_reading=None,
     order_changes=f"SELECT pg_advisory_xact_lock({CHANGE_ORDER_LOCK})",
     next_change="SELECT nextval('changes_sequence')",  # what a transaction sees may be older than the newest
-    savepoint_before_conflict=True,
-    on_connect=_postgresql_on_connect,
-    engine_options={"isolation_level": "SERIALIZABLE"},
     insert_or_skip=lambda table: postgresql.insert(table).on_conflict_do_nothing(index_elements=list(table.primary_key)),
     has_pairs=_postgresql_has_pairs,
     trouble=_postgresql_trouble,

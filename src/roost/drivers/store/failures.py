@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,10 @@ _NEXT = {
     Trouble.UNREADABLE: "Check that it exists, that this user may write it and that its disk is well, then try again.",
     Trouble.DAMAGED: "Stop the server and put back a copy of the database from a backup.",
 }
+
+
+class ConstraintViolated(Exception):
+    """Of a table. Whoever ran the statement knows what that means."""
 
 
 def name_of(url: sa.URL) -> str:
@@ -39,14 +44,16 @@ def unreachable(url: sa.URL, error: OSError) -> Unavailable:
 
 @contextmanager
 def translated(dialect: Dialect, url: sa.URL) -> Iterator[None]:
-    """Lets a violated constraint through (its statement knows what it means); every other failure becomes ours."""
+    """Every failure becomes ours, but for a violated constraint: ConstraintViolated."""
     try:
         yield
-    except exc.IntegrityError:
-        raise
+    except (exc.IntegrityError, sqlite3.IntegrityError) as error:
+        raise ConstraintViolated(str(error.orig if isinstance(error, exc.IntegrityError) else error)) from error
     except exc.DBAPIError as error:
         raise _meaning(error.orig or error, dialect, url) from error
-    except (exc.SQLAlchemyError, OSError) as error:
+    except OSError as error:
+        raise unreachable(url, error) from error
+    except (exc.SQLAlchemyError, sqlite3.Error) as error:
         raise _meaning(error, dialect, url) from error
 
 

@@ -7,6 +7,7 @@ Numbers are given while no other writer can commit: they become visible in their
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -15,8 +16,8 @@ import sqlalchemy as sa
 from roost.contracts.store import FOLLOWED, Change, Followed, Listener, Record
 from roost.domain.errors import Gone
 from roost.domain.events import Event
-from roost.drivers.store.connections import Connections, Session
-from roost.drivers.store.records import EVENT_SHAPE, SHAPES, Shape
+from roost.drivers.store.connections import Answer, Connections, Session
+from roost.drivers.store.records import EVENT_SHAPE, SHAPES, Dumped, Shape
 from roost.drivers.store.sealing import Seals
 from roost.drivers.store.tables import CHANGES
 
@@ -30,25 +31,27 @@ _LAST = sa.select(sa.func.coalesce(sa.func.max(CHANGES.c.sequence), 0))
 _ENDS = sa.select(
     sa.select(sa.func.min(CHANGES.c.sequence)).scalar_subquery().label("first"), _LAST.scalar_subquery().label("last")
 )
-_PAGE = sa.select(CHANGES).where(CHANGES.c.sequence > sa.bindparam("after")).order_by(CHANGES.c.sequence)
+_AFTER = sa.select(CHANGES).where(CHANGES.c.sequence > sa.bindparam("after")).order_by(CHANGES.c.sequence)
+_PAGE = _AFTER.limit(sa.bindparam("limit", type_=sa.Integer))
+_BETWEEN = _AFTER.where(CHANGES.c.sequence < sa.bindparam("before"))
+_INSERT = sa.insert(CHANGES)
 
 
 class TransactionLog:
     """The changes of one transaction."""
 
-    def __init__(self, session: Session, seals: Seals) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._seals = seals
-        self._events: list[Change] = []
-        self._records: dict[tuple[type[Any], str], Record | None] = {}
+        self._events: list[_Noted] = []
+        self._records: dict[tuple[type[Any], str], tuple[Record, Dumped] | None] = {}  # None: deleted
         self._last: int | None = None  # number that was given
         self.changes: list[Change] = []  # once written
 
-    def note(self, kind: type[Any], id: str, record: Record | None) -> None:
+    def note(self, kind: type[Any], id: str, written: tuple[Record, Dumped] | None) -> None:
         """The record was written, or deleted."""
         if kind in FOLLOWED:
             self._records.pop((kind, id), None)
-            self._records[kind, id] = record
+            self._records[kind, id] = written
 
     async def number(self) -> int:
         """The next number of the log. No other writer has it, or can come between."""
@@ -57,23 +60,36 @@ class TransactionLog:
         if last is None and dialect.order_changes is not None:
             await self._session.run(sa.text(dialect.order_changes))
         if dialect.next_change is not None:
-            given = (await self._session.run(sa.text(dialect.next_change))).scalar_one()
+            given = (await self._session.run(sa.text(dialect.next_change))).value
         else:
-            given = 1 + ((await self._session.run(_LAST)).scalar_one() if last is None else last)
+            given = 1 + ((await self._session.run(_LAST)).value if last is None else last)
         self._last = given
         return given
 
-    def note_event(self, event: Event) -> None:
-        self._events.append(Change(event.sequence, Event, str(event.sequence), event))
+    def note_event(self, event: Event, dumped: Dumped) -> None:
+        self._events.append(_Noted(Change(event.sequence, Event, str(event.sequence), event), dumped))
 
     async def write(self) -> None:
         """The last thing a transaction does before it commits."""
-        changes = list(self._events)
-        for (kind, id), record in self._records.items():
-            changes.append(Change(await self.number(), kind, id, record))  # pyright: ignore[reportArgumentType]
-        if changes:
-            await self._session.run(sa.insert(CHANGES), [_row(change, self._seals) for change in changes])
-        self.changes = changes
+        noted = list(self._events)
+        for (kind, id), written in self._records.items():
+            record, dumped = written or (None, None)
+            noted.append(_Noted(Change(await self.number(), kind, id, record), dumped))  # pyright: ignore[reportArgumentType]
+        if noted:
+            await self._session.run(_INSERT, [each.row() for each in noted])
+        self.changes = [each.change for each in noted]
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A change, and the record as the database keeps it."""
+
+    change: Change
+    body: Dumped | None
+
+    def row(self) -> dict[str, Any]:
+        noun = SHAPES_FOLLOWED[self.change.kind].noun
+        return {"sequence": self.change.sequence, "kind": noun, "record": self.change.id, "body": self.body}
 
 
 class ChangeLog:
@@ -93,29 +109,30 @@ class ChangeLog:
         while True:
             news = self._news  # taken before looking: what is committed after the look sets it
             async with self._connections.reading() as session:
-                ends = (await session.run(_ENDS)).mappings().one()
+                ends = (await session.run(_ENDS)).rows[0]
                 first, last = ends["first"], ends["last"]
                 if after < last and first > after + 1:
                     message = f"Changes after {after} are no longer kept. Read the records anew."
                     raise Gone("changes_forgotten", message, after=after, oldest=first)
                 if after < last:
-                    return await _read(session, self._seals, after, limit)
+                    return _changes(await session.run(_PAGE, {"after": after, "limit": limit}), self._seals)
             if not wait:
                 return []
             await news.wait()
 
     async def last(self) -> int:
         async with self._connections.reading() as session:
-            return (await session.run(_LAST)).scalar_one()
+            return (await session.run(_LAST)).value
 
     async def tell(self, changes: Sequence[Change]) -> None:
-        """The changes were committed; nobody else has committed since. What another process committed before, or a commit whose
-        caller was gone, is told first."""
+        """The changes were committed, and those of this process before them were told. What another process committed before, or
+        a commit whose caller was gone, is told first."""
         if not changes:
             return
         if self._told is not None and self._listeners and changes[0].sequence > self._told + 1:
             async with self._connections.reading() as session:
-                changes = [*await _read(session, self._seals, self._told, None, before=changes[0].sequence), *changes]
+                between = {"after": self._told, "before": changes[0].sequence}
+                changes = [*_changes(await session.run(_BETWEEN, between), self._seals), *changes]
         self._told = changes[-1].sequence
         for listener in self._listeners:
             listener(changes)
@@ -127,21 +144,13 @@ class ChangeLog:
 
     async def forget(self, keep: int) -> None:
         async with self._connections.writing(durable=False) as session:
-            last = (await session.run(_LAST)).scalar_one()
+            last = (await session.run(_LAST)).value
             await session.run(sa.delete(CHANGES).where(CHANGES.c.sequence <= last - max(1, keep)))
 
 
-def _row(change: Change, seals: Seals) -> dict[str, Any]:
-    shape = SHAPES_FOLLOWED[change.kind]
-    body = None if change.record is None else shape.dump(change.record, seals)
-    return {"sequence": change.sequence, "kind": shape.noun, "record": change.id, "body": body}
-
-
-async def _read(session: Session, seals: Seals, after: int, limit: int | None, *, before: int | None = None) -> list[Change]:
-    page = _PAGE if before is None else _PAGE.where(CHANGES.c.sequence < before)
-    result = await session.run(page if limit is None else page.limit(limit), {"after": after})
+def _changes(answer: Answer, seals: Seals) -> list[Change]:
     changes: list[Change] = []
-    for row in result.mappings():
+    for row in answer.rows:
         if row["kind"] != START:
             kind = KINDS[row["kind"]]
             record: Followed | None = None if row["body"] is None else SHAPES_FOLLOWED[kind].load(row["body"], seals)

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy.engine import RowMapping
 
 from roost.contracts.store import Idempotency
 from roost.domain.errors import Fault, Invalid
@@ -28,6 +27,7 @@ from roost.drivers.store import tables
 from roost.drivers.store.sealing import Seals
 
 T = TypeVar("T")
+Dumped = dict[str, Any]
 BODY = "body"
 
 
@@ -45,25 +45,24 @@ class Shape(Generic[T]):
         self._has_body = BODY in table.columns
         self._dated = "created_at" in table.columns
 
-    def encode(self, record: T, seals: Seals) -> dict[str, Any]:
-        """Column name to value, secrets sealed. Raises Invalid for text that no database keeps."""
+    def dump(self, record: T, seals: Seals) -> Dumped:
+        """All of it in one value, secrets sealed: as the log keeps it. Raises Invalid for text that no database keeps."""
         _check_text(record, self.noun)  # before pydantic, which would replace half a pair by something else
-        values = self._adapter.dump_python(record, mode="json")
-        row = {name: values[name] for name in self._columns}
-        if self._has_body:
-            row[BODY] = seals.seal(self.table.name, row.get("id", ""), {name: values[name] for name in self._rest})
-        return row
-
-    def dump(self, record: T, seals: Seals) -> dict[str, Any]:
-        """All of it in one value, for the log, secrets sealed."""
         dumped = self._adapter.dump_python(record, mode="json")
         return seals.seal(self.table.name, dumped.get("id", ""), dumped)
+
+    def row(self, dumped: Dumped) -> dict[str, Any]:
+        """Column name to value."""
+        row = {name: dumped[name] for name in self._columns}
+        if self._has_body:
+            row[BODY] = {name: dumped[name] for name in self._rest}
+        return row
 
     def load(self, dumped: Any, seals: Seals) -> T:
         return self._adapter.validate_python(seals.open(self.table.name, dumped.get("id", ""), dumped))
 
-    def decode(self, row: RowMapping, seals: Seals) -> T:
-        values: dict[Any, Any] = dict(row)
+    def decode(self, row: Mapping[str, Any], seals: Seals) -> T:
+        values = dict(row)
         if self._has_body:
             values.update(seals.open(self.table.name, values.get("id", ""), values.pop(BODY)))
         return self._adapter.validate_python(values)

@@ -15,9 +15,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from roost.domain.errors import Fault
-from roost.drivers.store.connections import WRITER, open_engine
 from roost.drivers.store.dialect import Dialect
 from roost.drivers.store.failures import name_of, translated, unreachable
+from roost.drivers.store.pooled import WRITER, open_engine
 from roost.drivers.store.sealing import Seals
 from roost.drivers.store.tables import SANDBOXES
 
@@ -27,12 +27,11 @@ SCRIPTS = "roost.drivers.store:migrations"
 def upgrade(url: sa.URL, dialect: Dialect, seals: Seals, busy_timeout_s: float) -> None:
     """Blocks. All migrations that are missing are applied in one transaction: a crash leaves the old schema. Raises Fault when
     the database is a newer Roost's, or its secrets are sealed with another key."""
-    if dialect.name == "sqlite" and url.database:
-        _create_private(Path(url.database), url)
-    # A loop of its own, so that the same driver serves both databases and none of this is on the caller's loop.
-    if asyncio.run(_upgrade(url, dialect, seals, busy_timeout_s)) and dialect.name == "sqlite" and url.database:
-        with translated(dialect, url):
-            _clear_out(url.database, busy_timeout_s)
+    with translated(dialect, url):
+        if dialect.name == "sqlite":
+            _upgrade_file(Path(url.database or ""), url, seals, busy_timeout_s)
+        else:
+            asyncio.run(_upgrade_server(url, seals, busy_timeout_s))  # the driver has no other way
 
 
 def alembic_config() -> Config:
@@ -42,18 +41,34 @@ def alembic_config() -> Config:
     return config
 
 
-async def _upgrade(url: sa.URL, dialect: Dialect, seals: Seals, busy_timeout_s: float) -> bool:
-    """True if there was something to migrate."""
-    engine = open_engine(url, dialect, WRITER, busy_timeout_s)
+def _upgrade_file(path: Path, url: sa.URL, seals: Seals, busy_timeout_s: float) -> None:
+    _create_private(path, url)
+    options = {"timeout": busy_timeout_s, "isolation_level": None}  # we say BEGIN ourselves
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool, connect_args=options)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            migrated = _apply(connection, url, seals)
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+    if migrated:
+        _clear_out(path, busy_timeout_s)
+
+
+async def _upgrade_server(url: sa.URL, seals: Seals, busy_timeout_s: float) -> None:
+    engine = open_engine(url, WRITER, busy_timeout_s)
     try:
-        with translated(dialect, url):
-            async with engine.begin() as connection:
-                return await connection.run_sync(_apply, url, seals)
+        async with engine.begin() as connection:
+            await connection.run_sync(_apply, url, seals)
     finally:
         await engine.dispose()
 
 
 def _apply(connection: sa.Connection, url: sa.URL, seals: Seals) -> bool:
+    """True if there was something to migrate."""
     config = alembic_config()
     scripts = ScriptDirectory.from_config(config)
     known = {script.revision for script in scripts.walk_revisions()}
@@ -82,7 +97,7 @@ def _try_key(connection: sa.Connection, seals: Seals) -> None:
         seals.open(SANDBOXES.name, id, body)
 
 
-def _clear_out(database: str, busy_timeout_s: float) -> None:
+def _clear_out(database: Path, busy_timeout_s: float) -> None:
     """What was overwritten or deleted leaves the files too: the clear text of secrets among it."""
     with closing(sqlite3.connect(database, timeout=busy_timeout_s, isolation_level=None)) as connection:
         connection.execute("VACUUM")

@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 import sqlalchemy as sa
-from sqlalchemy import exc
 
 from roost.contracts.store import Change, EventQuery, Listener, Query, R
 from roost.domain.errors import Fault, NameTaken, StaleRevision
@@ -19,21 +18,22 @@ from roost.domain.ids import SandboxId
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
 from roost.drivers.store import statements
-from roost.drivers.store.connections import Connections, Session
-from roost.drivers.store.dialect import dialect_of
-from roost.drivers.store.failures import closed
+from roost.drivers.store.connections import Answer, Connections, Session
+from roost.drivers.store.dialect import SQLITE, dialect_of
+from roost.drivers.store.failures import ConstraintViolated, closed
 from roost.drivers.store.log import ChangeLog, TransactionLog
+from roost.drivers.store.pooled import PooledConnections
 from roost.drivers.store.records import EVENT_SHAPE, USAGE_COLUMNS, Shape, shape_of
 from roost.drivers.store.schema import upgrade
 from roost.drivers.store.sealing import Seals
-from roost.drivers.store.tables import EVENTS, USAGE
+from roost.drivers.store.sqlite import SqliteConnections
 
 BUSY_TIMEOUT_S = 5.0
 
 
 def sqlite_url(path: Path) -> sa.URL:
     """The database in this file, made when the store is migrated."""
-    return sa.URL.create("sqlite+aiosqlite", database=str(path))
+    return sa.URL.create("sqlite", database=str(path))
 
 
 class SqlTransaction:
@@ -42,32 +42,32 @@ class SqlTransaction:
     def __init__(self, session: Session, seals: Seals) -> None:
         self._session = session
         self._seals = seals
-        self.log = TransactionLog(session, seals)
+        self.log = TransactionLog(session)
 
     async def get(self, kind: type[R], id: str) -> R | None:
         shape = shape_of(kind)
-        result = await self._session.run(statements.select_one(shape), {"record_id": id})
-        row = result.mappings().first()
-        return None if row is None else shape.decode(row, self._seals)
+        rows = (await self._session.run(statements.select_one(shape), {"record_id": id})).rows
+        return shape.decode(rows[0], self._seals) if rows else None
 
     async def find(self, kind: type[R], query: Query) -> list[R]:
         shape = shape_of(kind)
-        result = await self._session.run(statements.select_page(shape, query, self._session.dialect))
-        return [shape.decode(row, self._seals) for row in result.mappings()]
+        answer = await self._session.run(*statements.select_page(shape, query, self._session.dialect))
+        return [shape.decode(row, self._seals) for row in answer.rows]
 
     async def put(self, record: R, *, expect_revision: int | None) -> R:
         shape = shape_of(type(record))
         written = replace(record, revision=1 if expect_revision is None else expect_revision + 1)
+        dumped = shape.dump(written, self._seals)
+        values = shape.row(dumped)
         if expect_revision is None:
-            statement, values = statements.insert_record(shape, self._session.dialect), shape.encode(written, self._seals)
+            statement = statements.insert_record(shape, self._session.dialect)
         else:
             statement = statements.update_record(shape)
-            values = shape.encode(written, self._seals) | {"record_id": record.id, "expected_revision": expect_revision}
-            del values["id"]
-        result = await self._write(shape, written, statement, values)
-        if result.rowcount != 1:
+            values |= {"record_id": values.pop("id"), "expected_revision": expect_revision}
+        answer = await self._write(shape, written, statement, values)
+        if answer.rowcount != 1:
             raise StaleRevision(shape.noun, record.id)
-        self.log.note(type(record), record.id, written)
+        self.log.note(type(record), record.id, (written, dumped))
         return written
 
     async def delete(self, kind: type[R], id: str) -> bool:
@@ -79,27 +79,24 @@ class SqlTransaction:
 
     async def append(self, event: Event) -> Event:
         kept = replace(event, sequence=await self.log.number())
-        await self._session.run(sa.insert(EVENTS), EVENT_SHAPE.encode(kept, self._seals))
-        self.log.note_event(kept)
+        dumped = EVENT_SHAPE.dump(kept, self._seals)
+        await self._session.run(statements.INSERT_EVENT, EVENT_SHAPE.row(dumped))
+        self.log.note_event(kept, dumped)
         return kept
 
-    async def _write(
-        self, shape: Shape[Any], record: object, statement: sa.Executable, values: dict[str, Any]
-    ) -> sa.CursorResult[Any]:
-        run = self._session.run
-        if isinstance(record, Sandbox) and record.name is not None:
-            run = self._session.run_savepoint
+    async def _write(self, shape: Shape[Any], record: object, statement: sa.Executable, values: dict[str, Any]) -> Answer:
+        named = isinstance(record, Sandbox) and record.name is not None
         try:
-            return await run(statement, values)
-        except exc.IntegrityError as error:
+            return await (self._session.run_savepoint if named else self._session.run)(statement, values)
+        except ConstraintViolated as error:
             if isinstance(record, Sandbox) and record.name is not None:
                 wanted = {"team": record.team, "name": record.name}
-                holder = (await self._session.run(statements.HOLDER_OF_NAME, wanted)).scalar()
+                holder = (await self._session.run(statements.HOLDER_OF_NAME, wanted)).value
                 if holder is not None:
                     raise NameTaken(record.name, holder) from error
             raise Fault(
                 "record_refused",
-                f"The database refused this {shape.noun}: {error.orig}. This is a mistake in Roost; please report it.",
+                f"The database refused this {shape.noun}: {error}. This is a mistake in Roost; please report it.",
                 kind=shape.noun,
             ) from error
 
@@ -116,7 +113,8 @@ class SqlStore:
         self._seals = seals
         self._dialect = dialect_of(self._url)
         self._busy_timeout_s = busy_timeout_s
-        self._connections = Connections(self._url, self._dialect, busy_timeout_s)
+        kind = SqliteConnections if self._dialect is SQLITE else PooledConnections
+        self._connections: Connections = kind(self._url, self._dialect, busy_timeout_s)
         self._changes = ChangeLog(self._connections, seals)
 
     @asynccontextmanager
@@ -144,8 +142,8 @@ class SqlStore:
 
     async def events(self, query: EventQuery) -> list[Event]:
         async with self._connections.reading() as session:
-            result = await session.run(statements.select_events(query))
-            return [EVENT_SHAPE.decode(row, self._seals) for row in result.mappings()]
+            answer = await session.run(*statements.select_events(query))
+            return [EVENT_SHAPE.decode(row, self._seals) for row in answer.rows]
 
     async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
         return await self._changes.read(after, wait=wait, limit=limit)
@@ -161,20 +159,21 @@ class SqlStore:
             return
         rows = [{"sandbox": sandbox} | asdict(sample) for sample in samples]
         async with self._connections.writing(durable=False) as session:
-            await session.run(self._dialect.insert_or_skip(USAGE), rows)
+            await session.run(statements.insert_usage(self._dialect), rows)
 
     async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
         async with self._connections.reading() as session:
-            result = await session.run(statements.select_usage(sandbox, start, end, limit))
-            return [Usage(**{name: row[name] for name in USAGE_COLUMNS}) for row in result.mappings()]
+            wanted = {"sandbox": sandbox, "start": start, "end": end, "limit": limit}
+            answer = await session.run(statements.SELECT_USAGE, wanted)
+            return [Usage(**{name: row[name] for name in USAGE_COLUMNS}) for row in answer.rows]
 
     async def forget_usage(self, before: float) -> None:
         async with self._connections.writing(durable=False) as session:
-            await session.run(sa.delete(USAGE).where(USAGE.c.at < before))
+            await session.run(statements.DELETE_USAGE, {"before": before})
 
     async def forget_events(self, before: float) -> None:
         async with self._connections.writing(durable=False) as session:
-            await session.run(sa.delete(EVENTS).where(EVENTS.c.at < before))
+            await session.run(statements.DELETE_EVENTS, {"before": before})
 
     async def forget_changes(self, keep: int) -> None:
         await self._changes.forget(keep)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from roost.contracts.store import EventQuery, Idempotency, Query
 from roost.domain.lifecycle import LIVING, MOVING, State
@@ -19,34 +18,29 @@ from roost.domain.snapshot import Purpose, Snapshot
 from roost.domain.team import ApiKey
 from roost.domain.template import Template
 from roost.drivers.store import statements
-from roost.drivers.store.connections import WRITER, open_engine
 from roost.drivers.store.dialect import SQLITE
+from roost.drivers.store.prepared import Prepared
 from roost.drivers.store.records import shape_of
 from roost.drivers.store.sealing import Seals
-from roost.drivers.store.sql import BUSY_TIMEOUT_S, SqlStore, sqlite_url
+from roost.drivers.store.sql import SqlStore, sqlite_url
+from roost.drivers.store.sqlite import connect
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def plan(tmp_path: Path) -> AsyncIterator[Any]:
-    url = sqlite_url(tmp_path / "roost.db")
-    store = SqlStore(url, seals=Seals(bytes(32)))
+async def plan(tmp_path: Path) -> Any:
+    store = SqlStore(sqlite_url(tmp_path / "roost.db"), seals=Seals(bytes(32)))
     await store.migrate()
     await store.close()
-    engine = open_engine(url, SQLITE, WRITER, BUSY_TIMEOUT_S)
 
-    async def explain(statement: sa.Select[Any], **values: Any) -> str:
-        text = statement.compile(dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True})
-        bound = {**text.params, **values}
-        async with engine.connect() as connection:
-            rows = await connection.exec_driver_sql(
-                f"EXPLAIN QUERY PLAN {text}", tuple(bound[name] for name in text.positiontup or ())
-            )
-            return "; ".join(row.detail for row in rows)
+    def explain(statement: sa.Select[Any], values: dict[str, Any]) -> str:
+        """With the text and the values that the store hands over."""
+        ready = Prepared(statement)
+        with closing(connect(tmp_path / "roost.db", 1.0)) as connection:
+            return "; ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {ready.sql}", ready.bound(values)))
 
-    yield explain
-    await engine.dispose()
+    return explain
 
 
 PAGE = {"limit": 100, "after": (5.0, "i1")}
@@ -74,7 +68,7 @@ PAGE = {"limit": 100, "after": (5.0, "i1")}
     ],
 )
 async def test_a_page_is_read_off_an_index_without_sorting(plan: Any, kind: type[Any], query: Query, index: str) -> None:
-    found = await plan(statements.select_page(shape_of(kind), query, SQLITE))
+    found = plan(*statements.select_page(shape_of(kind), query, SQLITE))
     assert f"USING INDEX {index}" in found
     assert "TEMP B-TREE" not in found
 
@@ -100,12 +94,12 @@ async def test_a_page_is_read_off_an_index_without_sorting(plan: Any, kind: type
     ],
 )
 async def test_a_few_are_found_by_an_index(plan: Any, kind: type[Any], query: Query, index: str) -> None:
-    assert index in await plan(statements.select_page(shape_of(kind), query, SQLITE))
+    assert index in plan(*statements.select_page(shape_of(kind), query, SQLITE))
 
 
 @pytest.mark.parametrize("kind", [Sandbox, Snapshot, Template, ApiKey, Idempotency, Question, Picture, Link])
 async def test_one_is_found_by_its_key(plan: Any, kind: type[Any]) -> None:
-    assert "(id=?)" in await plan(statements.select_one(shape_of(kind)), record_id="x")
+    assert "(id=?)" in plan(statements.select_one(shape_of(kind)), {"record_id": "x"})
 
 
 @pytest.mark.parametrize(
@@ -117,12 +111,12 @@ async def test_one_is_found_by_its_key(plan: Any, kind: type[Any]) -> None:
     ],
 )
 async def test_events_are_read_off_an_index_without_sorting(plan: Any, query: EventQuery, index: str) -> None:
-    found = await plan(statements.select_events(query))
+    found = plan(*statements.select_events(query))
     assert index in found
     assert "TEMP B-TREE" not in found
 
 
 async def test_usage_is_read_off_its_key(plan: Any) -> None:
-    found = await plan(statements.select_usage("i1", 0.0, 9.0, 10))
+    found = plan(statements.SELECT_USAGE, {"sandbox": "i1", "start": 0.0, "end": 9.0, "limit": 10})
     assert "PRIMARY KEY (sandbox=? AND at>? AND at<?)" in found
     assert "TEMP B-TREE" not in found

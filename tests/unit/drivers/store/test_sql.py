@@ -27,6 +27,7 @@ from roost.domain.snapshot import Snapshot
 from roost.drivers.store.schema import alembic_config
 from roost.drivers.store.sealing import Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
+from roost.drivers.store.sqlite import connect
 from roost.testing.conformance.records import append, event, keep, numbers, read, sandbox
 
 pytestmark = pytest.mark.anyio
@@ -87,16 +88,16 @@ async def test_the_next_store_on_the_file_goes_on_counting(path: Path) -> None:
     assert sequences == sorted(set(sequences))
 
 
-async def test_settings_of_every_connection(store: SqlStore, path: Path) -> None:
-    await keep(store, sandbox(1))
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    connections = store._connections
-    for engine, synchronous in ((connections._writer, 2), (connections._metering, 1), (connections._readers, 2)):
-        async with engine.connect() as connection:
-            for pragma, value in (("foreign_keys", 1), ("synchronous", synchronous), ("busy_timeout", 50)):
-                assert (await connection.exec_driver_sql(f"PRAGMA {pragma}")).scalar() == value
-            await connection.rollback()
+async def test_settings_of_every_connection(path: Path) -> None:
+    with closing(connect(path, 5.0)) as connection:
+        for pragma, value in (
+            ("journal_mode", "wal"),
+            ("foreign_keys", 1),
+            ("synchronous", 1),  # to wait for the disk is `disk`'s
+            ("wal_autocheckpoint", 0),  # so are checkpoints, on a thread
+            ("busy_timeout", 0),  # nothing blocks the loop
+        ):
+            assert connection.execute(f"PRAGMA {pragma}").fetchone() == (value,)
 
 
 async def test_locked_by_another_process_is_unavailable_until_it_lets_go(store: SqlStore, path: Path) -> None:
@@ -162,12 +163,13 @@ async def test_close_ends_the_threads_and_lets_nobody_in(path: Path) -> None:
     async with anyio.create_task_group() as tasks:
         for _ in range(8):
             tasks.start_soon(store.events, EventQuery())
-    workers = {thread for thread in set(threading.enumerate()) - before if "connection_worker" in thread.name}
+    workers = {thread for thread in set(threading.enumerate()) - before if "roost-store" in thread.name}
     assert workers
     await store.close()
     for worker in workers:
         await anyio.to_thread.run_sync(worker.join, 60)
     assert not any(worker.is_alive() for worker in workers)
+    assert not path.with_name("roost.db-wal").exists()
     for refused in (store.events(EventQuery()), store.migrate(), keep(store, sandbox(2)), store.changes(0)):
         with pytest.raises(Unavailable, match="is closed"):
             await refused
