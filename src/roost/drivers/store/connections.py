@@ -21,7 +21,7 @@ Values = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatementResult:
     """What a statement gave."""
 
     rows: Sequence[Mapping[str, Any]]
@@ -39,9 +39,9 @@ class Session(Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
-    async def run(self, statement: sa.Executable, values: Values | None = None) -> Answer: ...
+    async def run(self, statement: sa.Executable, values: Values | None = None) -> StatementResult: ...
 
-    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> Answer:
+    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> StatementResult:
         """As `run`, but the transaction goes on after a violated constraint, whatever the database."""
         ...
 

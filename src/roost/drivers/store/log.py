@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from roost.contracts.store import FOLLOWED, Change, Followed, Listener, Record
 from roost.domain.errors import Gone
 from roost.domain.events import Event
-from roost.drivers.store.connections import Answer, Connections, Session
+from roost.drivers.store.connections import Connections, Session, StatementResult
 from roost.drivers.store.records import EVENT_SHAPE, SHAPES, Dumped, Shape
 from roost.drivers.store.sealing import Seals
 from roost.drivers.store.tables import CHANGES
@@ -148,9 +148,9 @@ class ChangeLog:
             await session.run(sa.delete(CHANGES).where(CHANGES.c.sequence <= last - max(1, keep)))
 
 
-def _changes(answer: Answer, seals: Seals) -> list[Change]:
+def _changes(result: StatementResult, seals: Seals) -> list[Change]:
     changes: list[Change] = []
-    for row in answer.rows:
+    for row in result.rows:
         if row["kind"] != START:
             kind = KINDS[row["kind"]]
             record: Followed | None = None if row["body"] is None else SHAPES_FOLLOWED[kind].load(row["body"], seals)

@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from roost.drivers.store.connections import READERS, AfterCommit, Answer, Values
+from roost.drivers.store.connections import READERS, AfterCommit, StatementResult, Values
 from roost.drivers.store.dialect import Dialect
 from roost.drivers.store.failures import closed, translated
 from roost.drivers.store.prepared import to_json
@@ -40,16 +40,16 @@ class PooledSession:
         self.dialect = dialect
         self._url = url
 
-    async def run(self, statement: sa.Executable, values: Values | None = None) -> Answer:
+    async def run(self, statement: sa.Executable, values: Values | None = None) -> StatementResult:
         await anyio.lowlevel.checkpoint_if_cancelled()
         with _undisturbed(self.dialect, self._url):
-            return _answer(await self._connection.execute(statement, values))
+            return _result(await self._connection.execute(statement, values))
 
-    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> Answer:
+    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> StatementResult:
         """A violated constraint would end the whole transaction."""
         with _undisturbed(self.dialect, self._url):
             async with self._connection.begin_nested():
-                return _answer(await self._connection.execute(statement, values))
+                return _result(await self._connection.execute(statement, values))
 
     async def begin(self) -> None:
         with _undisturbed(self.dialect, self._url):
@@ -171,5 +171,5 @@ def open_engine(url: sa.URL, role: ConnectionRole, busy_timeout_s: float) -> Asy
     return engine
 
 
-def _answer(result: sa.CursorResult[Any]) -> Answer:
-    return Answer([dict(row) for row in result.mappings()] if result.returns_rows else [], result.rowcount)
+def _result(done: sa.CursorResult[Any]) -> StatementResult:
+    return StatementResult([dict(row) for row in done.mappings()] if done.returns_rows else [], done.rowcount)

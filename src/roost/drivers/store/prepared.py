@@ -14,7 +14,7 @@ import pydantic_core
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from roost.drivers.store.connections import Answer, Values
+from roost.drivers.store.connections import StatementResult, Values
 
 
 def to_json(value: Any) -> str:
@@ -38,7 +38,7 @@ class Prepared:
         self._names = [column.name for column in columns]
         self._readers = _present({c.name: _impl(c.type).result_processor(DIALECT, None) for c in columns})
 
-    def run(self, connection: sqlite3.Connection, values: Values | None) -> Answer:
+    def run(self, connection: sqlite3.Connection, values: Values | None) -> StatementResult:
         """Blocks for as long as SQLite takes. Raises what it raises."""
         cursor = connection.cursor()
         try:
@@ -47,7 +47,7 @@ class Prepared:
             else:
                 cursor.executemany(self.sql, [self.bound(each) for each in values])
             rows = [self._row(row) for row in cursor.fetchall()] if cursor.description else []
-            return Answer(rows, cursor.rowcount)
+            return StatementResult(rows, cursor.rowcount)
         finally:
             cursor.close()
 

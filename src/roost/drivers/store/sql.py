@@ -18,7 +18,7 @@ from roost.domain.ids import SandboxId
 from roost.domain.node import Usage
 from roost.domain.sandbox import Sandbox
 from roost.drivers.store import statements
-from roost.drivers.store.connections import Answer, Connections, Session
+from roost.drivers.store.connections import Connections, Session, StatementResult
 from roost.drivers.store.dialect import SQLITE, dialect_of
 from roost.drivers.store.failures import ConstraintViolated, closed
 from roost.drivers.store.log import ChangeLog, TransactionLog
@@ -51,8 +51,8 @@ class SqlTransaction:
 
     async def find(self, kind: type[R], query: Query) -> list[R]:
         shape = shape_of(kind)
-        answer = await self._session.run(*statements.select_page(shape, query, self._session.dialect))
-        return [shape.decode(row, self._seals) for row in answer.rows]
+        result = await self._session.run(*statements.select_page(shape, query, self._session.dialect))
+        return [shape.decode(row, self._seals) for row in result.rows]
 
     async def put(self, record: R, *, expect_revision: int | None) -> R:
         shape = shape_of(type(record))
@@ -64,8 +64,8 @@ class SqlTransaction:
         else:
             statement = statements.update_record(shape)
             values |= {"record_id": values.pop("id"), "expected_revision": expect_revision}
-        answer = await self._write(shape, written, statement, values)
-        if answer.rowcount != 1:
+        result = await self._write(shape, written, statement, values)
+        if result.rowcount != 1:
             raise StaleRevision(shape.noun, record.id)
         self.log.note(type(record), record.id, (written, dumped))
         return written
@@ -84,7 +84,9 @@ class SqlTransaction:
         self.log.note_event(kept, dumped)
         return kept
 
-    async def _write(self, shape: Shape[Any], record: object, statement: sa.Executable, values: dict[str, Any]) -> Answer:
+    async def _write(
+        self, shape: Shape[Any], record: object, statement: sa.Executable, values: dict[str, Any]
+    ) -> StatementResult:
         named = isinstance(record, Sandbox) and record.name is not None
         try:
             return await (self._session.run_savepoint if named else self._session.run)(statement, values)
@@ -142,8 +144,8 @@ class SqlStore:
 
     async def events(self, query: EventQuery) -> list[Event]:
         async with self._connections.reading() as session:
-            answer = await session.run(*statements.select_events(query))
-            return [EVENT_SHAPE.decode(row, self._seals) for row in answer.rows]
+            result = await session.run(*statements.select_events(query))
+            return [EVENT_SHAPE.decode(row, self._seals) for row in result.rows]
 
     async def changes(self, after: int, *, wait: bool = False, limit: int = 100) -> list[Change]:
         return await self._changes.read(after, wait=wait, limit=limit)
@@ -164,8 +166,8 @@ class SqlStore:
     async def usage(self, sandbox: SandboxId, start: float, end: float, limit: int) -> list[Usage]:
         async with self._connections.reading() as session:
             wanted = {"sandbox": sandbox, "start": start, "end": end, "limit": limit}
-            answer = await session.run(statements.SELECT_USAGE, wanted)
-            return [Usage(**{name: row[name] for name in USAGE_COLUMNS}) for row in answer.rows]
+            result = await session.run(statements.SELECT_USAGE, wanted)
+            return [Usage(**{name: row[name] for name in USAGE_COLUMNS}) for row in result.rows]
 
     async def forget_usage(self, before: float) -> None:
         async with self._connections.writing(durable=False) as session:

@@ -19,7 +19,7 @@ import anyio.lowlevel
 import sqlalchemy as sa
 from anyio import to_thread
 
-from roost.drivers.store.connections import READERS, AfterCommit, Answer, Values
+from roost.drivers.store.connections import READERS, AfterCommit, StatementResult, Values
 from roost.drivers.store.dialect import Dialect
 from roost.drivers.store.disk import Disk, Sync, sync_log
 from roost.drivers.store.failures import closed, translated, unreachable
@@ -41,12 +41,12 @@ class SqliteSession:
         self._busy_timeout_s = busy_timeout_s
         self._changes_before = connection.total_changes
 
-    async def run(self, statement: sa.Executable, values: Values | None = None) -> Answer:
+    async def run(self, statement: sa.Executable, values: Values | None = None) -> StatementResult:
         await anyio.lowlevel.checkpoint_if_cancelled()
         ready = prepared(statement)
         return await self._patiently(lambda: ready.run(self._connection, values))
 
-    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> Answer:
+    async def run_savepoint(self, statement: sa.Executable, values: Mapping[str, Any]) -> StatementResult:
         return await self.run(statement, values)  # a violated constraint undoes the statement alone
 
     async def begin(self, statement: str) -> None:
