@@ -187,7 +187,7 @@ class NodeService:
                 else:
                     await self._teardown.end(held, keep=order.keep)
                     kept = await self._teardown.keep_disk(held, order.keep) if order.keep else None
-                    await self._teardown.remove(order.sandbox, held)
+                    await self._teardown.remove(order.sandbox, held, kept=kept)
             self._crash_point("kill.done")
             return kept
 

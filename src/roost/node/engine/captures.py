@@ -124,7 +124,8 @@ class Captures:
     def turn_into_snapshot(self, source: CaptureSource, order: CaptureOrder, crash_point: CrashPoint) -> Captured | None:
         """The directory of a container that has no process any more becomes the snapshot of its disk: nothing is copied, nothing
         deleted. It moves in one step, whole: at any moment the disk is in one place, which says what it is. None when there is no
-        disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was."""
+        disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was. It is not made read-only here: btrfs
+        writes everything to the disk for that, and nobody has the root open any more."""
         container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
         if paths.manifest.exists():  # an attempt before this one ended in a crash
@@ -133,7 +134,6 @@ class Captures:
         if container.journal.phase is Phase.ASLEEP or not home.root.exists():
             return None
         subvolumes.leave_group(home.root, subvolumes.quota_group(order.sandbox))
-        subvolumes.make_read_only(home.root)
         taken = CapturedParts(subvolumes.info(home.root), {}, (), self._now())
         manifest = self._manifest(container, order, source.size, taken)
         manifests.write(home.manifest, manifest)  # it says nothing until the directory is where snapshots are

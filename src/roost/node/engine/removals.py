@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from roost.node.storage.attachments import Attachments
 
 ENDING_LIMIT_S = 5.0  # for processes that were killed
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # whether they have ended; nothing tells
+ANSWER_FIRST_S = 0.1  # all of this takes the processor: whoever waits for the kill is told of it before
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +39,7 @@ class Remains:
     container: str | None
     cgroup: str | None
     quota_group: int | None = None
+    kept: Path | None = None  # its root, if that is a snapshot's from now on
 
 
 class Removals:
@@ -73,6 +76,7 @@ class Removals:
     async def run(self) -> None:
         while True:
             await self._changed.wait()
+            await anyio.sleep(ANSWER_FIRST_S)
             self._changed = anyio.Event()
             await self._take_away()
 
@@ -97,6 +101,9 @@ class Removals:
                     self._attachments.remove(remains.container)
                 if remains.quota_group is not None:
                     subvolumes.drop_group(self._volume.home, remains.quota_group)
+                if remains.kept is not None:
+                    with suppress(FileNotFoundError):  # dropped meanwhile
+                        subvolumes.make_read_only(remains.kept)
             except (RoostError, OSError) as error:  # the next server finds it
                 log.warning("what a container left stays on the volume", home=str(remains.home), error=str(error))
 

@@ -109,10 +109,14 @@ class Teardown:
         self._crash_point("kill.kept")
         return kept
 
-    async def remove(self, sandbox: SandboxId, held: Held) -> None:
-        """Nobody finds anything of it any more; what it leaves, its quota group too, goes soon after. Its process is gone."""
+    async def remove(self, sandbox: SandboxId, held: Held, *, kept: Captured | None = None) -> None:
+        """Nobody finds anything of it any more; what it leaves, its quota group too, goes soon after. Its process is gone, and
+        its disk in the snapshot, if one was kept."""
         container, group = held.container, subvolumes.quota_group(sandbox)
-        await self._containers.clear_away(container.paths, container.journal, release=container.slot, quota_group=group)
+        snapshot = kept.snapshot if kept else None
+        await self._containers.clear_away(
+            container.paths, container.journal, release=container.slot, quota_group=group, kept=snapshot
+        )
         self._containers.meter.forget(sandbox)
         self._holdings.forget(sandbox)
         self.unpark(sandbox)

@@ -31,6 +31,9 @@ MADE_AT_ONCE = 4  # the kernel makes links one at a time anyway
 REST_S = 15.0  # three times as long as the edge waits for a connection
 KEPT = 64  # at most so many that were left
 _TENANCIES = 65535  # as many as there are zones
+_ANSWER_FIRST_S = (
+    0.1  # whoever waits for a kill or a create is told before slots take the processor, and several are done at once
+)
 
 log = structlog.get_logger(__name__)
 
@@ -107,6 +110,7 @@ class Spares:
                 # Claims go on without spares and report what is wrong themselves; the next one tries again here.
                 log.warning("no spare slot could be made", reason=error.message)
             await self._changed.wait()
+            await anyio.sleep(_ANSWER_FIRST_S)
 
     async def close(self) -> None:
         """None is left. Only when `run` has ended."""
