@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -70,20 +72,31 @@ class Shape(Generic[T]):
 
 def _check_text(value: Any, noun: str) -> None:
     """PostgreSQL keeps no NUL, and neither database a lone surrogate: refuse both everywhere, so that both behave the same."""
-    match value:
-        case str():
-            if "\0" in value or not _encodable(value):
-                raise _not_text(noun)
-        case Mapping():
-            for key, item in value.items():
-                _check_text(key, noun)
-                _check_text(item, noun)
-        case tuple() | list():
-            for item in value:
-                _check_text(item, noun)
-        case _ if is_dataclass(value):
-            for field in fields(value):
-                _check_text(getattr(value, field.name), noun)
+    kind = type(value)
+    if kind is str:
+        if "\0" in value or not _encodable(value):
+            raise _not_text(noun)
+    elif kind in _WITHOUT_TEXT:
+        return
+    elif kind is dict or isinstance(value, Mapping):
+        for key, item in value.items():
+            _check_text(key, noun)
+            _check_text(item, noun)
+    elif kind is tuple or kind is list:
+        for item in value:
+            _check_text(item, noun)
+    else:
+        for name in _field_names(kind):
+            _check_text(getattr(value, name), noun)
+
+
+_WITHOUT_TEXT = frozenset({int, float, bool, NoneType})
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    """Of a dataclass; none of an enum, whose words are ours."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _encodable(text: str) -> bool:
