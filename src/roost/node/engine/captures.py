@@ -124,8 +124,8 @@ class Captures:
     def turn_into_snapshot(self, source: CaptureSource, order: CaptureOrder, crash_point: CrashPoint) -> Captured | None:
         """The directory of a container that has no process any more becomes the snapshot of its disk: nothing is copied, nothing
         deleted. It moves in one step, whole: at any moment the disk is in one place, which says what it is. None when there is no
-        disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was. It is not made read-only here: btrfs
-        writes everything to the disk for that, and nobody has the root open any more."""
+        disk. Blocks on the disk. Raises RoostError, OSError; then the disk is where it was. The root stays
+        writable, which nobody uses: to make it read-only btrfs would write out the whole volume."""
         container = source.container
         paths = self._containers.volume.snapshot(order.snapshot)
         if paths.manifest.exists():  # an attempt before this one ended in a crash

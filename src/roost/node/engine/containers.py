@@ -201,18 +201,17 @@ class Containers:
 
     async def clear_away(
         self, paths: ContainerPaths, journal: Journal | None, *, release: Slot | None = None, quota_group: int | None = None,
-        kept: SnapshotId | None = None,
+        was_kept: bool = False,
     ) -> None:  # fmt: skip
         """As `remove`, of a container that has no process any more. With the quota group, if it is given; without the directory,
-        if that was kept as a snapshot."""
-        gone = await to_thread.run_sync(self._set_aside, paths) if kept is None else None
+        if that became a snapshot."""
+        gone = await to_thread.run_sync(self._set_aside, paths) if not was_kept else None
         # Not before: as long as a journal names its number, nobody else may be given it.
         if release is not None:
             await self.slots.release(release)
         name = journal.container if journal is not None else None
         cgroup = self.cgroup(name) if name is not None else None
-        root = self.volume.snapshot(kept).root if kept is not None else None
-        self.removals.put(Remains(gone, name, cgroup, quota_group, root))
+        self.removals.put(Remains(gone, name, cgroup, quota_group))
 
     async def end(self, journal: Journal) -> None:
         """The process is gone; the disk stays. May be called twice."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +38,6 @@ class Remains:
     container: str | None
     cgroup: str | None
     quota_group: int | None = None
-    kept: Path | None = None  # its root, if that is a snapshot's from now on
 
 
 class Removals:
@@ -101,9 +99,6 @@ class Removals:
                     self._attachments.remove(remains.container)
                 if remains.quota_group is not None:
                     subvolumes.drop_group(self._volume.home, remains.quota_group)
-                if remains.kept is not None:
-                    with suppress(FileNotFoundError):  # dropped meanwhile
-                        subvolumes.make_read_only(remains.kept)
             except (RoostError, OSError) as error:  # the next server finds it
                 log.warning("what a container left stays on the volume", home=str(remains.home), error=str(error))
 

@@ -113,9 +113,8 @@ class Teardown:
         """Nobody finds anything of it any more; what it leaves, its quota group too, goes soon after. Its process is gone, and
         its disk in the snapshot, if one was kept."""
         container, group = held.container, subvolumes.quota_group(sandbox)
-        snapshot = kept.snapshot if kept else None
         await self._containers.clear_away(
-            container.paths, container.journal, release=container.slot, quota_group=group, kept=snapshot
+            container.paths, container.journal, release=container.slot, quota_group=group, was_kept=kept is not None
         )
         self._containers.meter.forget(sandbox)
         self._holdings.forget(sandbox)

@@ -30,7 +30,6 @@ _READ, _WRITE = 2, 1
 _SNAP_CREATE_V2 = _code(_WRITE, 23, _PAGE)
 _SUBVOL_CREATE_V2 = _code(_WRITE, 24, _PAGE)
 _SNAP_DESTROY = _code(_WRITE, 15, _PAGE)
-_SUBVOL_SETFLAGS = _code(_WRITE, 26, 8)
 _QGROUP_ASSIGN = _code(_WRITE, 41, 24)
 _QGROUP_CREATE = _code(_WRITE, 42, 16)
 _QGROUP_LIMIT = _code(_READ, 43, 48)
@@ -135,17 +134,6 @@ def leave_group(path: Path, group: int) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTCONN):
             raise _translated(error, f"no longer count {path} for its sandbox") from error
-    finally:
-        os.close(descriptor)
-
-
-def make_read_only(path: Path) -> None:
-    """Nothing below changes any more. May be called twice."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.ioctl(descriptor, _SUBVOL_SETFLAGS, struct.pack("=Q", _READ_ONLY))
-    except OSError as error:
-        raise _translated(error, f"make {path} read-only") from error
     finally:
         os.close(descriptor)
 
