@@ -118,7 +118,7 @@ class Transaction(Reader, Protocol):
 
 class Store(Protocol):
     def reading(self) -> AbstractAsyncContextManager[Reader]:
-        """Sees whatever was committed before it began, and waits for no writer."""
+        """Sees whatever was committed before it began, all of it as durable as it was to be. Waits for no writer."""
         ...
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
