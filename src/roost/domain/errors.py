@@ -33,12 +33,14 @@ class RoostError(Exception):
         self.facts = facts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.code, self.message, self.facts)
+        return rebuild, (type(self), self.code, self.message, self.facts)
 
 
-def _rebuild(kind: type[RoostError], code: str, message: str, facts: dict[str, Any]) -> RoostError:
+def rebuild(kind: type[RoostError], code: str, message: str, facts: dict[str, Any]) -> RoostError:
+    """An error as it was in another process, without the constructor that made it there."""
     error = kind.__new__(kind)
-    RoostError.__init__(error, code, message, **facts)
+    RoostError.__init__(error, code, message)
+    error.facts = facts
     return error
 
 
