@@ -1,5 +1,5 @@
 """Nodes, as control sees them: they take orders and answer questions, wherever they are. No path and no address of a guest's
-crosses this line. `local` runs the one node in this process."""
+crosses this line."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class Node(Protocol):
         ...
 
     def watch(self) -> AsyncIterator[Departure]:
-        """What happens there unasked, as it happens: processes that ended. One reader."""
+        """What happens there unasked, as it happens: processes that ended. One reader. Raises Unavailable when the node's process
+        ended: the next one has to be told again what is kept in memory only, and what happened meanwhile is in its report."""
         ...
 
 

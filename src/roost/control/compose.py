@@ -141,15 +141,23 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s
     )
     idle = SleepWhenIdle(store=store, clock=clock, flights=flights, pulses=pulses, tasks=tasks)
+    recovery = Recovery(
+        store=store,
+        moves=moves,
+        nodes=nodes,
+        routes=routes,
+        repairs=repairs,
+        notices=notices,
+        questions=questions,
+        templates=templates,
+    )
     keeper = Keeper(
         clock=clock,
         alarm=alarm,
         tasks=tasks,
-        recovery=Recovery(
-            store=store, moves=moves, nodes=nodes, routes=routes, repairs=repairs, notices=notices, questions=questions
-        ),
+        recovery=recovery,
         chores=(
-            FollowDepartures(cluster=cluster, flights=flights, tasks=tasks),
+            FollowDepartures(cluster=cluster, flights=flights, tasks=tasks, recovery=recovery),
             LookAround(store=store, clock=clock, nodes=nodes, pulses=pulses, idle=idle, repairs=repairs, trash=trash, live=live),
             SaveUsage(clock=clock, pulses=pulses, usage=on.usage),
             Collect(clock=clock, nodes=nodes, collector=collector, questions=questions, repairs=repairs),

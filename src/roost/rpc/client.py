@@ -65,13 +65,13 @@ class Client:
                 self._link = None
                 link.close()
 
-    async def call(self, method: Method[Q, A], question: Q) -> A:
-        """The answer. Waits for a process that is being started again. Cancelled, the other side is told, and what it made of it
-        is awaited: an answer that was there by then is returned. Raises what the other side raised; PeerLost when it ended
-        first, or again and again if the method is repeatable."""
+    async def call(self, method: Method[Q, A], question: Q, *, waits: bool = True) -> A:
+        """The answer. Waits for a process that is being started again, unless it must not. Cancelled, the other side is told, and
+        what it made of that is awaited: an answer that was there by then is returned. Raises what the other side raised; PeerLost
+        when it ended first, or again and again if the method is repeatable."""
         asked = method.question.encode(question)
         for _ in range(TRIES if method.repeatable else 1):
-            link = await self._connected()
+            link = await self._connected(waits=waits)
             exchange = link.begin(Kind.CALL, method.name, asked)
             try:
                 await exchange.wait()
@@ -88,7 +88,7 @@ class Client:
     async def stream(self, method: Method[Q, A], question: Q) -> AsyncGenerator[A, None]:
         """Every item, as it comes. Raises as `call`; not repeated: only the reader knows what it missed. To be closed
         (`contextlib.aclosing`) by a reader that does not read to the end."""
-        link = await self._connected()
+        link = await self._connected(waits=True)
         exchange, taken = link.begin(Kind.STREAM, method.name, method.question.encode(question)), 0
         try:
             while True:
@@ -117,9 +117,11 @@ class Client:
         self._link.send(frames.pack_question(Kind.NOTICE, 0, _head(method.name), method.question.encode(question)))
         return True
 
-    async def _connected(self) -> _Link:
+    async def _connected(self, *, waits: bool) -> _Link:
         if self._link is not None:
             return self._link
+        if not waits:
+            raise PeerLost(self._peer, "is not there now")
         with anyio.move_on_after(self._patience_s):
             while self._link is None and self._refusal is None:
                 await self._linked.wait()
@@ -232,11 +234,12 @@ class _Link:
             log.error("another process of Roost sends what is not the protocol", detail=str(error))
 
     def close(self) -> None:
-        """Everything under way is over at once."""
+        """Everything under way is over at once, and asked again in the order in which it was asked."""
         self._is_closed = True
         self._writer.close()
-        while self._open:
-            self._open.popitem()[1].end(None)
+        under_way, self._open = self._open, {}
+        for exchange in under_way.values():
+            exchange.end(None)
 
     def _take(self, frame: Frame) -> None:
         if frame.kind in frames.LAST_ANSWERS:

@@ -13,7 +13,7 @@ from roost.contracts.clock import Clock
 from roost.contracts.cluster import Node
 from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.egress import OPEN, Egress
-from roost.domain.errors import Invalid, NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
+from roost.domain.errors import Invalid, NotFound, SandboxLost, SnapshotHasNoMemory, SnapshotNotFound, Unavailable
 from roost.domain.file import FileEntry, FileType, Listing
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node import (
@@ -114,9 +114,9 @@ class FakeNode:
         self._locks: dict[SandboxId, anyio.Lock] = {}
         self._last_address = 0
         self._server_is_dead = False
-        self._departed: MemoryObjectSendStream[Departure]
-        self._departures: MemoryObjectReceiveStream[Departure]
-        self._departed, self._departures = anyio.create_memory_object_stream[Departure](1000)
+        self._departed: MemoryObjectSendStream[Departure | None]  # None: its process started again
+        self._departures: MemoryObjectReceiveStream[Departure | None]
+        self._departed, self._departures = anyio.create_memory_object_stream[Departure | None](1000)
 
     # What tests do to it
 
@@ -133,6 +133,13 @@ class FakeNode:
         guest = self.guests[sandbox]
         guest.alive = False
         self._departed.send_nowait(Departure(sandbox, guest.incarnation, detail, in_order))
+
+    def start_again(self) -> None:
+        """Its process ends, and the next one takes up what it left: but for what was in its memory only."""
+        self.warm = {}
+        for guest in self.guests.values():
+            guest.egress = OPEN  # what it may reach by name was the process's own business
+        self._departed.send_nowait(None)
 
     def drop_dozers(self) -> None:
         """Memory is needed."""
@@ -162,7 +169,7 @@ class FakeNode:
         self._server_is_dead = False
         self._locks.clear()
         self.open_gates()
-        self._departed, self._departures = anyio.create_memory_object_stream[Departure](1000)
+        self._departed, self._departures = anyio.create_memory_object_stream[Departure | None](1000)
 
     def close(self) -> None:
         self._departures.close()
@@ -279,8 +286,11 @@ class FakeNode:
             dozing={guest.sandbox: 1 << 20 for guest in self.guests.values() if guest.dozing},
         )
 
-    def watch(self) -> AsyncIterator[Departure]:
-        return aiter(self._departures)
+    async def watch(self) -> AsyncIterator[Departure]:
+        async for departure in self._departures:
+            if departure is None:
+                raise Unavailable("process_lost", "The node's process ended.")
+            yield departure
 
     async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
         await anyio.lowlevel.checkpoint()

@@ -19,6 +19,7 @@ from roost.control.lifecycle.collector import Collector
 from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.guard import guard
 from roost.control.lifecycle.moves import Intent
+from roost.control.lifecycle.recovery import Recovery
 from roost.control.lifecycle.repairs import Repairs
 from roost.control.lifecycle.sandbox_tasks import SandboxTasks
 from roost.control.people.hands import GRACE_S, Hands
@@ -28,6 +29,7 @@ from roost.control.people.notices import GuestNotices
 from roost.control.people.questions import Questions
 from roost.control.sandboxes.trash import Trash
 from roost.domain.activity import Decision, decide
+from roost.domain.errors import Unavailable
 from roost.domain.ids import NodeId, SandboxId
 from roost.domain.lifecycle import LIVING, Action, State
 from roost.domain.link import Link
@@ -192,10 +194,11 @@ class FollowDepartures(Quiet):
     """Hears of processes that end unasked. One that was shut down from inside has ended; any other end is a loss, and the
     sandbox falls back to what is left of it."""
 
-    def __init__(self, *, cluster: Cluster, flights: Flights, tasks: SandboxTasks) -> None:
+    def __init__(self, *, cluster: Cluster, flights: Flights, tasks: SandboxTasks, recovery: Recovery) -> None:
         self._cluster = cluster
         self._flights = flights
         self._tasks = tasks
+        self._recovery = recovery
         self._followed: set[NodeId] = set()
 
     async def run(self) -> float | None:
@@ -206,8 +209,14 @@ class FollowDepartures(Quiet):
         return None
 
     async def _follow(self, node: NodeId) -> None:
-        async for departure in self._cluster.node(node).watch():
-            self._tasks.spawn(self._record, departure)
+        while True:
+            try:
+                async for departure in self._cluster.node(node).watch():
+                    self._tasks.spawn(self._record, departure)
+                return  # it was closed
+            except Unavailable as error:
+                log.warning("a node's process is gone", node=node, error=error.message)
+            await guard(self._recovery.retell, node)  # waits until it is there again
 
     async def _record(self, departure: Departure) -> None:
         log.info("a sandbox ended by itself", sandbox=departure.sandbox, detail=departure.detail, in_order=departure.in_order)

@@ -1,4 +1,4 @@
-"""What a server that starts does first: it takes up what the one before left."""
+"""What a server that starts does first: it takes up what the one before left. And what it does when a node started again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from roost.control.lifecycle.moves import Moves
 from roost.control.lifecycle.repairs import Repairs
 from roost.control.people.notices import GuestNotices
 from roost.control.people.questions import Questions
+from roost.control.templates.templates import Templates
 from roost.domain.egress import OPEN
-from roost.domain.ids import SandboxId
+from roost.domain.ids import NodeId, SandboxId
 from roost.domain.lifecycle import LIVING
 from roost.domain.link import Link
 from roost.domain.node import NodeReport
@@ -29,6 +30,7 @@ class Recovery:
         repairs: Repairs,
         notices: GuestNotices,
         questions: Questions,
+        templates: Templates,
     ) -> None:
         self._store = store
         self._moves = moves
@@ -37,6 +39,7 @@ class Recovery:
         self._repairs = repairs
         self._notices = notices
         self._questions = questions
+        self._templates = templates
 
     async def recover(self) -> None:
         """Routes are loaded, every move that an earlier server left is ordered again (and goes on behind this), lost sandboxes
@@ -56,6 +59,19 @@ class Recovery:
             await self._repairs.repair(living, report)
             await self._repairs.drop_strays(report)
         await guard(self._questions.recover)
+
+    async def retell(self, node: NodeId) -> None:
+        """A node's process started again, beside this one: it knows again what it keeps in memory only. What is under way is
+        ordered again by whoever ordered it; what it missed is found by the next look around."""
+        async with self._store.reading() as reader:
+            living = await reader.find(Sandbox, Query(equal={"node": node}, one_of={"state": sorted(LIVING)}))
+        for id in [record.id for record in living if record.egress != OPEN]:
+            async with self._store.reading() as reader:  # once more: it may have been changed since
+                record = await reader.get(Sandbox, id)
+            if record is not None:
+                await guard(self._nodes.set_egress, record)
+        await guard(self._templates.keep_warm)
+        await self._place(living, await self._nodes.look())
 
     async def _place(self, living: list[Sandbox], reports: list[NodeReport]) -> None:
         """Records say where their process answers: also those of a Roost that did not write it down."""

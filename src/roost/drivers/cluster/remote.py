@@ -1,0 +1,101 @@
+"""A node in another process. `contracts.cluster.Node` and `contracts.snapshots.NodeSnapshots`, each method a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from roost.contracts.snapshots import WarmTarget
+from roost.domain.file import Listing
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.node import (
+    Captured,
+    CaptureOrder,
+    CreateOrder,
+    Departure,
+    EgressOrder,
+    InformOrder,
+    KillOrder,
+    NodeReport,
+    Placed,
+    Ran,
+    ResumeOrder,
+    RunOrder,
+)
+from roost.drivers.cluster import wire
+from roost.rpc.client import Client
+
+
+class RemoteNode:
+    """Orders wait for a node whose process is being started again, and are given to it again. Raises, beside what the contract
+    says, PeerLost: for a command that ran meanwhile, and when the process does not come back or ends again and again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, order: CreateOrder) -> Placed:
+        return await self._client.call(wire.CREATE, order)
+
+    async def pause(self, order: CaptureOrder) -> Captured:
+        return await self._client.call(wire.PAUSE, order)
+
+    async def resume(self, order: ResumeOrder) -> Placed:
+        return await self._client.call(wire.RESUME, order)
+
+    async def snapshot(self, order: CaptureOrder) -> Captured:
+        return await self._client.call(wire.SNAPSHOT, order)
+
+    async def kill(self, order: KillOrder) -> Captured | None:
+        return await self._client.call(wire.KILL, order)
+
+    async def set_egress(self, order: EgressOrder) -> None:
+        await self._client.call(wire.SET_EGRESS, order)
+
+    async def inform(self, order: InformOrder) -> bool:
+        return await self._client.call(wire.INFORM, order)
+
+    async def run(self, order: RunOrder) -> Ran:
+        return await self._client.call(wire.RUN, order)
+
+    async def report(self) -> NodeReport:
+        return await self._client.call(wire.REPORT, None)
+
+    def watch(self) -> AsyncIterator[Departure]:
+        return self._client.stream(wire.WATCH, None)
+
+
+class RemoteSnapshots:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
+        return await self._client.call(wire.IMPORT_DISK, wire.ImportDisk(snapshot, root, template))
+
+    async def delete_snapshot(self, snapshot: SnapshotId) -> None:
+        await self._client.call(wire.DELETE_SNAPSHOT, snapshot)
+
+    async def keep_warm(self, wanted: Sequence[WarmTarget]) -> None:
+        await self._client.call(wire.KEEP_WARM, tuple(wanted))
+
+    async def list_files(self, snapshot: SnapshotId, path: str) -> Listing:
+        return await self._client.call(wire.LIST_FILES, wire.ListFiles(snapshot, path))
+
+    async def read_file(self, snapshot: SnapshotId, path: str, limit_bytes: int) -> bytes:
+        question = wire.ReadFile(snapshot, path, limit_bytes)
+        return b"".join([chunk async for chunk in self._client.stream(wire.READ_FILE, question)])
+
+
+class RemoteDoor:
+    """Who is at the guests' door, which the node knows by its slots."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def who(self, source: str) -> SandboxId | None:
+        """Asked only of a process that is there now. Were it waited for, a slot could have another tenant by then, who would be
+        taken for the one that asked: a node lets a slot rest between two tenants, but the next process knows of no rest. Raises
+        PeerLost."""
+        return await self._client.call(wire.WHO, source, waits=False)
+
+    def addresses(self) -> AsyncIterator[tuple[str, int]]:
+        """Where guests ask, once. Raises PeerLost when the node's process ends: ask again."""
+        return self._client.stream(wire.DOOR, None)

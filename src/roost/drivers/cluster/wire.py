@@ -1,0 +1,71 @@
+"""What a node is asked by another process (`rpc`): the methods of `Node` and `NodeSnapshots`, and who is at the guests' door.
+
+Orders are idempotent, so they are repeated when the node's process ends in the middle of one. A command that runs inside is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roost.contracts.snapshots import WarmTarget
+from roost.domain.file import Listing
+from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.node import (
+    Captured,
+    CaptureOrder,
+    CreateOrder,
+    Departure,
+    EgressOrder,
+    InformOrder,
+    KillOrder,
+    NodeReport,
+    Placed,
+    Ran,
+    ResumeOrder,
+    RunOrder,
+)
+from roost.rpc.method import Method
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDisk:
+    snapshot: SnapshotId
+    root: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    snapshot: SnapshotId
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    snapshot: SnapshotId
+    path: str
+    limit_bytes: int
+
+
+CREATE: Method[CreateOrder, Placed] = Method("create", CreateOrder, Placed, repeatable=True)
+PAUSE: Method[CaptureOrder, Captured] = Method("pause", CaptureOrder, Captured, repeatable=True)
+RESUME: Method[ResumeOrder, Placed] = Method("resume", ResumeOrder, Placed, repeatable=True)
+SNAPSHOT: Method[CaptureOrder, Captured] = Method("snapshot", CaptureOrder, Captured, repeatable=True)
+KILL: Method[KillOrder, Captured | None] = Method("kill", KillOrder, Captured | None, repeatable=True)
+SET_EGRESS: Method[EgressOrder, None] = Method("set_egress", EgressOrder, None, repeatable=True)
+INFORM: Method[InformOrder, bool] = Method("inform", InformOrder, bool, repeatable=True)
+RUN: Method[RunOrder, Ran] = Method("run", RunOrder, Ran)
+REPORT: Method[None, NodeReport] = Method("report", None, NodeReport, repeatable=True)
+WATCH: Method[None, Departure] = Method("watch", None, Departure)
+
+IMPORT_DISK: Method[ImportDisk, Captured] = Method("import_disk", ImportDisk, Captured, repeatable=True)
+DELETE_SNAPSHOT: Method[SnapshotId, None] = Method("delete_snapshot", str, None, repeatable=True)
+KEEP_WARM: Method[tuple[WarmTarget, ...], None] = Method("keep_warm", tuple[WarmTarget, ...], None, repeatable=True)
+LIST_FILES: Method[ListFiles, Listing] = Method("list_files", ListFiles, Listing, repeatable=True)
+READ_FILE: Method[ReadFile, bytes] = Method("read_file", ReadFile, bytes)
+"""A stream: files may be larger than an answer."""
+
+WHO: Method[str, SandboxId | None] = Method("who", str, SandboxId | None)
+"""Never repeated: the process that is asked must have been there when the guest asked."""
+DOOR: Method[None, tuple[str, int]] = Method("door", None, tuple[str, int])
+"""A stream of one: where guests ask. It ends with the node's process; the next may be elsewhere."""
