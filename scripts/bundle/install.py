@@ -88,7 +88,7 @@ def install_wheels(contents: dict, target: Path) -> None:
 
 def check_start(target: Path) -> None:
     """A library of the machine's that some wheel needs may be missing."""
-    words = [str(target / "bin" / "python"), "-c", "import greenlet, uvloop; import roost.serving"]
+    words = [str(target / "bin" / "python"), "-c", "import greenlet, uvloop; import roost.serving.control, roost.serving.node"]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines() or ["no reason was given"]

@@ -262,6 +262,11 @@ class Settings(BaseSettings):
         """Sockets, locks and engine state: gone after a reboot, as what they tell of is."""
         return RUN / self.instance
 
+    @property
+    def node_socket(self) -> Path:
+        """Where the node's process is called by control's."""
+        return self.run_dir / "node.sock"
+
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:

@@ -1,7 +1,6 @@
 """Servers that can be told to die, forked one after the other: `mortal` starts this and sends it the orders.
 
-Such a server kills itself with -9 the moment it comes to the step that is named in HOME/dies-at. The file is gone afterwards, so
-that the next server on this home lives.
+Such a server's node is a `doomed_node`: it kills the server, or itself alone, when it comes to a step that it was told.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from roost import serving
+from roost.serving import server
 from roost.settings import Settings
 from roost.setup.boards import show_progress
 from roost.setup.installation import install
-from tests.real.mortal import DIES_AT
 
 ORDER_BYTES = 1 << 20
 
@@ -77,19 +75,13 @@ def _serve(home: Path, ready: int) -> None:
     settings = Settings.load(home=home, port=0)
     with show_progress(Console(stderr=True)) as board:
         installation = install(settings, board)
-    order = settings.home / DIES_AT
 
-    def die_if_told(step: str) -> None:
-        if order.exists() and order.read_text() == step:
-            order.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def on_ready(info: serving.ServerInfo) -> None:
+    def on_ready(info: server.ServerInfo) -> None:
         os.write(ready, json.dumps({"url": info.url, "pid": info.pid, "key": info.key}).encode())
         os.close(ready)
 
     async def serve() -> None:
-        await serving.serve(settings, installation, on_ready=on_ready, crash_point=die_if_told)
+        await server.serve(settings, installation, on_ready=on_ready, node_module="tests.real.doomed_node")
 
     anyio.run(serve, backend_options={"use_uvloop": True})
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 DIES_AT = "dies-at"  # the file in the home that names the step
+ALONE = "alone"  # on its second line: the node's process dies, and the server's others do not
 
 
 class Mortal:

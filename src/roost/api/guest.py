@@ -6,7 +6,7 @@ stranger could do with what a program inside gets to know.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Query, Request
@@ -22,8 +22,8 @@ from roost.domain.errors import Unavailable
 from roost.domain.ids import SandboxId
 from roost.domain.sandbox import Sandbox
 
-Who = Callable[[str], SandboxId | None]
-"""The sandbox at an address."""
+Who = Callable[[str], Awaitable[SandboxId | None]]
+"""The sandbox at an address. Raises Unavailable when nobody can say."""
 
 
 class Self(Given):
@@ -35,7 +35,7 @@ class Self(Given):
 async def _guest(request: Request) -> Sandbox:
     """Raises Unavailable for a guest that does not stand for a sandbox yet."""
     state = request.app.state
-    sandbox = state.who(request.client.host) if request.client is not None else None
+    sandbox = await state.who(request.client.host) if request.client is not None else None
     if sandbox is None:
         raise Unavailable("nobody_yet", "This machine does not stand for a sandbox yet. Ask again in a second.")
     return await state.services.sandboxes.know(sandbox)

@@ -16,9 +16,8 @@ from roost.cli.main import run
 from roost.cli.server.machine import require_running, stop
 from roost.cli.server.up import greet, warn_of_exposure
 from roost.domain.errors import TimedOut, Unavailable
-from roost.serving import hold_home
 from roost.settings import Settings
-from roost.setup.running import find_running, is_locked
+from roost.setup.running import find_running, hold_home, is_locked
 
 SERVER = """
 import fcntl, json, os, pathlib, signal, sys

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from roost.serving import hold_home
 from roost.settings import Settings
 from roost.setup.doctor import Requirement, Status, examine, worst
 from roost.setup.engine_build import VERSION
+from roost.setup.running import hold_home
 
 
 @pytest.fixture

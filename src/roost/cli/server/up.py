@@ -61,9 +61,9 @@ def up(
 
 
 def _refuse_second(settings: Settings) -> None:
-    from roost.setup.running import find_running, is_locked
+    from roost.setup.running import find_running, is_held
 
-    if not is_locked(settings.home):
+    if not is_held(settings.home):
         return
     running = find_running(settings.home)
     who = f"at {running.url} (pid {running.pid})" if running else "and is still starting"
@@ -95,7 +95,7 @@ def _install(settings: Settings) -> Any:
 def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_json: bool) -> None:
     import anyio
 
-    from roost import serving
+    from roost.serving import server as serving
     from roost.setup.commands import search_path
 
     os.environ["PATH"] = search_path()  # for whatever the server starts, nft first of all

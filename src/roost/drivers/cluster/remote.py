@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from roost.contracts.snapshots import WarmTarget
 from roost.domain.file import Listing
@@ -96,6 +96,6 @@ class RemoteDoor:
         PeerLost."""
         return await self._client.call(wire.WHO, source, waits=False)
 
-    def addresses(self) -> AsyncIterator[tuple[str, int]]:
+    def addresses(self) -> AsyncGenerator[tuple[str, int], None]:
         """Where guests ask, once. Raises PeerLost when the node's process ends: ask again."""
         return self._client.stream(wire.DOOR, None)

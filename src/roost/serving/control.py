@@ -1,0 +1,227 @@
+"""The role of the control plane: `python -m roost.serving.control`. Not started by hand: see `role`.
+
+It recovers, makes templates, and serves the API, the edge and the guests' door until told to stop.
+"""
+
+from __future__ import annotations
+
+import signal
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import structlog
+import uvicorn
+from anyio.abc import TaskStatus
+
+from roost.api.app import create_app
+from roost.api.guest import create_guest_app
+from roost.api.services import About
+from roost.control.access.keys import Keys
+from roost.domain.errors import Fault, RoostError, Unavailable
+from roost.domain.template import Recipe
+from roost.edge.app import protocol_factory
+from roost.listening import listening
+from roost.serving.recipes import recipes
+from roost.serving.role import Assignment, Duty, run_role
+from roost.settings import Settings
+from roost.setup.artefacts import write_atomically
+from roost.setup.tls import Certificate, ensure_certificate, load, make_context, own_certificate
+from roost.setup.web import Web
+from roost.wiring.control import House, open_control
+from roost.wiring.identity import VERSION
+
+DOOR = "door"  # the socket that the server listens on
+
+_PATIENCE_S = 10  # for open requests, at the end
+_CERTIFICATE_S = 12 * 3600  # between two looks at the certificate
+
+log = structlog.get_logger("roost.serving.control")  # also when it is run as the main module
+
+
+async def serve_control(duty: Duty) -> None:
+    """Until SIGTERM; a second one ends open requests too."""
+    settings, told = duty.settings, duty.assignment
+    certificate = _certificate(settings) if settings.speaks_tls else None
+    tls = make_context(certificate) if certificate is not None else None
+    async with open_control(settings, _about(settings, told), told.node) as house, anyio.create_task_group() as tasks:
+        await tasks.start(house.services.flights.run)
+        await tasks.start(house.edge.run)
+        await tasks.start(house.services.keeper.run)
+        await tasks.start(_serve_guests, house)
+        first, *others = recipes(told.installation)
+        house.services.templates.expect(*(recipe.name for recipe in others))
+        await house.services.templates.ensure(first, partial(_on_progress, first))
+        await house.services.templates.keep_warm()
+        tasks.start_soon(house.services.templates.ensure_all, others, _on_progress, _on_failure)
+        key = await _first_key(house.services.keys, settings.key_file)
+        server = _Server(_uvicorn(house, told.installation.web, tls, on_started=lambda: _tell_ready(duty, key, certificate)))
+        tasks.start_soon(_stop_on_signal, server)
+        if tls is not None:
+            tasks.start_soon(_keep_certificate, settings, tls)
+        try:
+            await server.serve(sockets=[duty.sockets[DOOR]])
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+def _about(settings: Settings, told: Assignment) -> About:
+    return About(
+        version=VERSION,
+        domain=settings.domain,
+        port=settings.public_port or told.port,
+        home=str(settings.home),
+        pid=told.server_pid,
+        engine=f"gvisor {told.installation.engine.version}",
+        agent=told.installation.agent.version,
+        scheme="https" if settings.speaks_tls or settings.public_port else "http",
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling: signals are ours."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _uvicorn(house: House, web: Web, tls: ssl.SSLContext | None, on_started: Callable[[], None]) -> uvicorn.Config:
+    app = create_app(house.services, web.path)
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        on_started()
+        yield
+
+    app.router.lifespan_context = lifespan
+    return uvicorn.Config(
+        app,
+        http=protocol_factory(house.edge),
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_PATIENCE_S,
+        server_header=False,
+        ssl_context_factory=(lambda *_: tls) if tls is not None else None,
+    )
+
+
+async def _serve_guests(house: House, *, task_status: TaskStatus[None]) -> None:
+    """The door for programs inside sandboxes, until cancelled: where the node says, also when its next process says another."""
+    async with anyio.create_task_group() as tasks:
+        served_at: tuple[str, int] | None = None
+        serving = anyio.CancelScope()
+        while True:
+            with suppress(Unavailable):  # the node's process ended: the next one is asked
+                async with aclosing(house.door.addresses()) as addresses:
+                    async for address in addresses:
+                        if address != served_at:
+                            serving.cancel()
+                            serving, served_at = anyio.CancelScope(), address
+                            await tasks.start(_serve_guests_at, house, address, serving)
+                            task_status.started()
+
+
+async def _serve_guests_at(
+    house: House, address: tuple[str, int], scope: anyio.CancelScope, *, task_status: TaskStatus[None]
+) -> None:  # fmt: skip
+    with scope, listening(*address) as door:
+        server = _Server(
+            uvicorn.Config(
+                create_guest_app(house.services, house.door.who),
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=1,
+                server_header=False,
+            )
+        )
+        task_status.started()
+        try:
+            await server.serve(sockets=[door])
+        finally:
+            with anyio.CancelScope(shield=True):
+                if server.started:
+                    await server.shutdown([door])
+
+
+def _certificate(settings: Settings) -> Certificate:
+    if settings.tls_cert is not None or settings.tls_key is not None:
+        return own_certificate(settings.tls_cert, settings.tls_key)
+    return ensure_certificate(settings.tls_dir, settings.domain, settings.host, datetime.now(UTC))
+
+
+async def _keep_certificate(settings: Settings, tls: ssl.SSLContext) -> None:
+    """Servers run for longer than certificates last. Roost's own is renewed in time, the owner's read again."""
+    while True:
+        await anyio.sleep(_CERTIFICATE_S)
+        try:
+            certificate = await anyio.to_thread.run_sync(_certificate, settings)
+            load(tls, certificate)
+        except (RoostError, OSError) as error:
+            log.warning("the certificate stays as it was", error=str(error))
+
+
+async def _stop_on_signal(server: uvicorn.Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        async for _ in signals:
+            if server.should_exit:
+                server.force_exit = True  # asked twice: do not wait for open requests
+            server.should_exit = True
+
+
+def _tell_ready(duty: Duty, key: str, certificate: Certificate | None) -> None:
+    settings, port = duty.settings, duty.assignment.port
+    if settings.is_exposed:
+        log.warning("listening for others than this machine, without TLS", host=settings.host, port=port)
+    ca = certificate.ca if certificate is not None else None
+    duty.tell_ready(url=_url(settings, port, certificate), key=key, ca=str(ca) if ca else None)
+
+
+def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
+    """An address that needs no name server; but an owner's certificate is for names only."""
+    if certificate is not None and certificate.ca is None:
+        return f"https://api.{settings.domain}:{port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http{'s' if certificate else ''}://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+async def _first_key(keys: Keys, file: Path) -> str:
+    """The key for the people at this machine. Only root reads its file."""
+    await keys.ensure_operator(_kept_key(file), keep=lambda secret: write_atomically(file, secret + "\n", 0o600))
+    return _read_key(file)
+
+
+def _kept_key(file: Path) -> str | None:
+    with suppress(FileNotFoundError):
+        return file.read_text().strip()
+    return None
+
+
+def _read_key(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError as error:
+        raise Fault(
+            "key_file_missing",
+            f"{file} is gone, and keys are kept nowhere in the clear. Put a key of yours there, or start with a new home.",
+            file=str(file),
+        ) from error
+
+
+def _on_progress(recipe: Recipe, step: str) -> None:
+    log.info("building template", template=recipe.name, step=step)
+
+
+def _on_failure(recipe: Recipe, error: RoostError, wait_s: float) -> None:
+    log.error("the template could not be made", template=recipe.name, code=error.code, error=error.message, again_in_s=wait_s)
+
+
+if __name__ == "__main__":
+    run_role(serve_control)
