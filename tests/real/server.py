@@ -24,8 +24,9 @@ from roost.domain.errors import Conflict
 from roost.domain.lifecycle import MOVING
 from roost.settings import RUN, instance_of
 from roost.setup.commands import Commands
+from roost.setup.running import RunningRole, find_running
 from roost.setup.volume import unmount_volume
-from tests.real.mortal import DIES_AT, REPOSITORY, Mortal
+from tests.real.mortal import ALONE, DIES_AT, REPOSITORY, Mortal
 
 T = TypeVar("T")
 
@@ -143,6 +144,31 @@ class Server:
         """It kills itself with -9 when it next comes to that step."""
         assert self.is_mortal
         (self.home / DIES_AT).write_text(step)
+
+    def node_dies_at(self, step: str) -> None:
+        """The process of its node kills itself with -9 when it next comes to that step, and the server lives on."""
+        assert self.is_mortal
+        (self.home / DIES_AT).write_text(f"{step}\n{ALONE}")
+
+    def role(self, name: str) -> RunningRole:
+        """One of its processes."""
+        running = find_running(self.home)
+        assert running is not None, self.log_tail()
+        return next(role for role in running.roles if role.name == name)
+
+    def kill_role(self, name: str) -> None:
+        """-9, and the server lives on."""
+        os.kill(self.role(name).pid, signal.SIGKILL)
+
+    def wait_for_next(self, before: RunningRole) -> RunningRole:
+        """The process that took its place, once it serves."""
+
+        def look() -> RunningRole:
+            now = self.role(before.name)
+            assert now.restarts > before.restarts, self.log_tail()
+            return now
+
+        return eventually(look, STARTS_WITHIN_S)
 
     def wait_until_dead(self) -> None:
         """It was told to die, and does."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ async def serve(
         hold_home(settings.home) as lock,
         volumes.held(installation.volume),
         listening(settings.host, settings.port) as door,
+        _run_dir(settings),
         listening_unix(settings.node_socket) as node_socket,
     ):
         assignment = Assignment(
@@ -74,8 +75,16 @@ async def serve(
             await supervisor.run(announce)
         finally:
             (settings.home / "server.json").unlink(missing_ok=True)
-    with suppress(OSError):  # not while a sandbox runs
-        settings.run_dir.rmdir()
+
+
+@contextmanager
+def _run_dir(settings: Settings) -> Iterator[None]:
+    """Gone afterwards, unless a sandbox runs: its engine's state is there."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            settings.run_dir.rmdir()
 
 
 def _write_record(settings: Settings, supervisor: Supervisor, told: Mapping[str, Any]) -> None:

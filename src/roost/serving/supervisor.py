@@ -83,8 +83,10 @@ class Supervisor:
                             tasks.start_soon(self._end, tasks.cancel_scope)
         except BaseExceptionGroup as group:
             raise cause_of(group) from group
-        finally:
-            self._signal_all(signal.SIGKILL)
+        finally:  # also when one of them could not start: the others leave nothing behind
+            self._is_ending = True
+            with anyio.CancelScope(shield=True):
+                await self._end()
 
     async def _announce(self, started: Sequence[anyio.Event], on_ready: Callable[[Mapping[str, Any]], None]) -> None:
         for event in started:
@@ -161,7 +163,8 @@ class Supervisor:
                         self._on_change()
                     started.set()
 
-    async def _end(self, scope: anyio.CancelScope) -> None:
+    async def _end(self, then: anyio.CancelScope | None = None) -> None:
+        """All have ended, one after the other. May be called twice."""
         for kept in reversed(self._kept):
             if kept.process is None or kept.process.returncode is not None:
                 continue
@@ -173,7 +176,8 @@ class Supervisor:
                 log.error("a process of the server does not end; it is killed", role=kept.role.name)
                 kept.process.kill()
                 await kept.process.wait()
-        scope.cancel()
+        if then is not None:
+            then.cancel()
 
     def _signal_all(self, number: signal.Signals) -> None:
         for kept in self._kept:

@@ -28,8 +28,20 @@ def status(as_json: AsJson = False) -> None:
         "version": told["version"],
         "engine": told.get("engine"),
         "agent": told.get("agent"),
+        "processes": _processes(told["processes"]),
     }
     say_facts({**facts, **_machine(told["node"])} if told["node"] is not None else facts)
+
+
+def _processes(roles: list[dict[str, Any]]) -> str | None:
+    """Those that the server started, when it is this machine's."""
+    words = []
+    for role in roles:
+        again = role["restarts"]
+        words.append(
+            f"{role['name']} {role['pid']}" + (f" (started again {again} time{'s' if again > 1 else ''})" if again else "")
+        )
+    return ", ".join(words) or None
 
 
 def _machine(node: dict[str, Any]) -> dict[str, str]:
@@ -50,4 +62,16 @@ def look(roost: Roost) -> dict[str, Any]:
         node = roost.run(calls.node())
     except Forbidden:
         node = None
-    return {"url": roost.endpoint.url, **roost.run(calls.version()), "node": node}
+    version = roost.run(calls.version())
+    return {"url": roost.endpoint.url, **version, "processes": _roles_of(version), "node": node}
+
+
+def _roles_of(version: dict[str, Any]) -> list[dict[str, Any]]:
+    """The processes of the server, if it is one of this machine."""
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from roost.setup.running import find_running
+
+    running = find_running(Path(version["home"])) if version.get("home") else None
+    return [asdict(role) for role in running.roles] if running is not None and running.pid == version["pid"] else []
