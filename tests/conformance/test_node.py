@@ -1,24 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
-import anyio
 import pytest
 
 from roost.domain.ids import SandboxId
 from roost.domain.node import KillOrder
 from roost.domain.sandbox import Size
-from roost.drivers.cluster.remote import RemoteNode, RemoteSnapshots
-from roost.drivers.cluster.served import answer_for
-from roost.rpc.client import Client
-from roost.rpc.server import serve
-from roost.rpc.sockets import listening_unix
 from roost.testing.clock import ManualClock
 from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig, capture, snapshot_id
 from roost.testing.node import FakeNode, FakeSnapshots
+from tests.conformance.remote import across
 
 pytestmark = pytest.mark.anyio
 
@@ -51,18 +44,6 @@ class TestFakeThatDozes(DozeConformance):
         node = FakeNode(clock=ManualClock(), dozers=2)
         yield await rigged(node)
         node.close()
-
-
-@asynccontextmanager
-async def across(rig: NodeRig, path: Path) -> AsyncIterator[NodeRig]:
-    """The same node, as another process sees it."""
-    with listening_unix(path) as door:
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(serve, answer_for(rig.node, rig.snapshots, None, build="1"), door)
-            client = Client(path, peer="node", build="1")
-            await tasks.start(client.run)
-            yield replace(rig, node=RemoteNode(client), snapshots=RemoteSnapshots(client))
-            tasks.cancel_scope.cancel()
 
 
 class TestRemote(NodeConformance):

@@ -15,6 +15,7 @@ from roost.domain.ids import SandboxId, SnapshotId
 from roost.domain.node import KillOrder
 from roost.domain.reconcile import EVERY_INCARNATION
 from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig
+from tests.conformance.remote import across
 from tests.real.ground import BASE, SIZE, TEMPLATE, Ground
 
 pytestmark = pytest.mark.anyio
@@ -38,10 +39,12 @@ async def rigged(ground: Ground, *, doze_bytes: int = 0) -> AsyncIterator[NodeRi
 
 
 class TestNodeService(NodeConformance):
+    """As control has it: through the socket of its process."""
+
     @pytest.fixture
-    async def rig(self, ground: Ground) -> AsyncIterator[NodeRig]:
-        async with rigged(ground) as rig:
-            yield rig
+    async def rig(self, ground: Ground, tmp_path: Path) -> AsyncIterator[NodeRig]:
+        async with rigged(ground) as rig, across(rig, tmp_path / "node.sock") as remote:
+            yield remote
 
 
 class TestNodeServiceThatDozes(DozeConformance):
