@@ -58,15 +58,15 @@ class Service:
 
 
 async def serve(
-    service: Service, door: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    service: Service, listener: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:  # fmt: skip
     """Until cancelled; then calls under way are cancelled too. The socket stays as it is, for the next process."""
     loop = asyncio.get_running_loop()
-    door.setblocking(False)
+    listener.setblocking(False)
     async with anyio.create_task_group() as tasks:
         task_status.started()
         while True:
-            connection, _ = await loop.sock_accept(door)
+            connection, _ = await loop.sock_accept(listener)
             tasks.start_soon(_meet, service, connection, tasks)
 
 

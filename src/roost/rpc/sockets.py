@@ -22,20 +22,20 @@ def listening_unix(path: Path) -> Iterator[socket.socket]:
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     except OSError as error:
         raise _cannot_listen(path, error) from error
-    with door:
+    with listener:
         before = os.umask(0o177)  # its mode from the first moment on
         try:
-            door.bind(str(path))
-            door.listen(_BACKLOG)
+            listener.bind(str(path))
+            listener.listen(_BACKLOG)
         except OSError as error:
             raise _cannot_listen(path, error) from error
         finally:
             os.umask(before)
         try:
-            yield door
+            yield listener
         finally:
             path.unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
 """The role of the control plane: `python -m roost.serving.control`. Not started by hand: see `role`.
 
-It recovers, makes templates, and serves the API, the edge and the guests' door until told to stop.
+It recovers, makes templates, and serves the API, the edge and the guests' API until told to stop.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from roost.setup.web import Web
 from roost.wiring.control import House, open_control
 from roost.wiring.identity import VERSION
 
-DOOR = "door"  # the socket that the server listens on
+SOCKET = "api"  # what the server listens on
 
 _PATIENCE_S = 10  # for open requests, at the end
 _CERTIFICATE_S = 12 * 3600  # between two looks at the certificate
@@ -65,7 +65,7 @@ async def serve_control(duty: Duty) -> None:
         if tls is not None:
             tasks.start_soon(_keep_certificate, settings, tls)
         try:
-            await server.serve(sockets=[duty.sockets[DOOR]])
+            await server.serve(sockets=[duty.sockets[SOCKET]])
         finally:
             tasks.cancel_scope.cancel()
 
@@ -113,13 +113,13 @@ def _uvicorn(house: House, web: Web, tls: ssl.SSLContext | None, on_started: Cal
 
 
 async def _serve_guests(house: House, *, task_status: TaskStatus[None]) -> None:
-    """The door for programs inside sandboxes, until cancelled: where the node says, also when its next process says another."""
+    """The API for programs inside sandboxes, until cancelled: where the node says, also when its next process says another."""
     async with anyio.create_task_group() as tasks:
         served_at: tuple[str, int] | None = None
         serving = anyio.CancelScope()
         while True:
             with suppress(Unavailable):  # the node's process ended: the next one is asked
-                async with aclosing(house.door.addresses()) as addresses:
+                async with aclosing(house.guests.addresses()) as addresses:
                     async for address in addresses:
                         if address != served_at:
                             serving.cancel()
@@ -131,10 +131,10 @@ async def _serve_guests(house: House, *, task_status: TaskStatus[None]) -> None:
 async def _serve_guests_at(
     house: House, address: tuple[str, int], scope: anyio.CancelScope, *, task_status: TaskStatus[None]
 ) -> None:  # fmt: skip
-    with scope, listening(*address) as door:
+    with scope, listening(*address) as listener:
         server = _Server(
             uvicorn.Config(
-                create_guest_app(house.services, house.door.who),
+                create_guest_app(house.services, house.guests.who),
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -144,11 +144,11 @@ async def _serve_guests_at(
         )
         task_status.started()
         try:
-            await server.serve(sockets=[door])
+            await server.serve(sockets=[listener])
         finally:
             with anyio.CancelScope(shield=True):
                 if server.started:
-                    await server.shutdown([door])
+                    await server.shutdown([listener])
 
 
 def _certificate(settings: Settings) -> Certificate:

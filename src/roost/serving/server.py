@@ -47,7 +47,7 @@ async def serve(
     with (
         hold_home(settings.home) as lock,
         volumes.held(installation.volume),
-        listening(settings.host, settings.port) as door,
+        listening(settings.host, settings.port) as listener,
         _run_dir(settings),
         listening_unix(settings.node_socket) as node_socket,
     ):
@@ -55,13 +55,13 @@ async def serve(
             settings=settings.model_dump(mode="json"),
             installation=installation,
             node=node_id(settings),
-            port=door.getsockname()[1],
+            port=listener.getsockname()[1],
             server_pid=os.getpid(),
         )
         told: dict[str, Any] = {}
         roles = (
             Role("node", (sys.executable, "-m", node_module), {"node": node_socket}),
-            Role("control", (sys.executable, "-m", CONTROL), {"door": door}),
+            Role("control", (sys.executable, "-m", CONTROL), {"api": listener}),
         )
         supervisor = Supervisor(roles, assignment, lock, on_change=lambda: _write_record(settings, supervisor, told))
 

@@ -15,7 +15,7 @@ from roost.control.compose import ControlOptions, Dependencies, compose
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
-from roost.drivers.cluster.remote import RemoteDoor, RemoteNode, RemoteSnapshots
+from roost.drivers.cluster.remote import RemoteGuestListener, RemoteNode, RemoteSnapshots
 from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.edge.app import Edge
@@ -32,7 +32,7 @@ class House:
 
     services: Services
     edge: Edge
-    door: RemoteDoor
+    guests: RemoteGuestListener
 
 
 @asynccontextmanager
@@ -69,4 +69,4 @@ def _join(store: SqlStore, client: Client, node: NodeId, settings: Settings, abo
         secret=own_secret(settings.session_secret, SECRET_BYTES), scheme=about.scheme, instance=settings.instance, now=clock.now
     )
     edge = Edge(control.directory, ledger, clock, Hosts(settings.domain, settings.own_names))
-    return House(Services.of(control, about, sessions), edge, RemoteDoor(client))
+    return House(Services.of(control, about, sessions), edge, RemoteGuestListener(client))

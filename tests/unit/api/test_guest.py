@@ -20,7 +20,7 @@ OPEN = {"kind": "approval", "text": "Send it?"}
 
 @asynccontextmanager
 async def inside(house: House, address: str, who: Callable[[str], str | None]) -> AsyncIterator[httpx.AsyncClient]:
-    def known(source: str) -> SandboxId | None:
+    async def known(source: str) -> SandboxId | None:
         found = who(source)
         return None if found is None else SandboxId(found)
 

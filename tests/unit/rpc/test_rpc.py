@@ -363,6 +363,14 @@ async def test_nobody_waits_longer_than_the_patience_for_a_process(tmp_path: Pat
                 await pair.client.call(ADD, Sum((1,)))
 
 
+async def test_what_must_be_asked_of_the_process_that_is_there_now_waits_for_no_other(pair: Pair) -> None:
+    assert await pair.client.call(ADD, Sum((1,)), waits=False) == 1
+    await pair.peer.end()
+    with pytest.raises(PeerLost):
+        while True:  # until its end is heard of
+            await pair.client.call(HOLD, "word", waits=False)
+
+
 async def test_another_build_is_refused_in_words(pair: Pair) -> None:
     other = Client(pair.path, peer="node", build="2")
     with pytest.raises(ExceptionGroup) as told:

@@ -84,8 +84,8 @@ class RemoteSnapshots:
         return b"".join([chunk async for chunk in self._client.stream(wire.READ_FILE, question)])
 
 
-class RemoteDoor:
-    """Who is at the guests' door, which the node knows by its slots."""
+class RemoteGuestListener:
+    """Which guest is asking, which the node knows by its slots."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -98,4 +98,4 @@ class RemoteDoor:
 
     def addresses(self) -> AsyncGenerator[tuple[str, int], None]:
         """Where guests ask, once. Raises PeerLost when the node's process ends: ask again."""
-        return self._client.stream(wire.DOOR, None)
+        return self._client.stream(wire.GUESTS_ADDRESS, None)

@@ -18,7 +18,7 @@ from roost.rpc.server import Service
 CHUNK_BYTES = 256 << 10
 
 
-class Door(Protocol):
+class GuestListening(Protocol):
     """Where guests ask, and who is asking."""
 
     @property
@@ -27,7 +27,7 @@ class Door(Protocol):
     def who(self, source: str) -> SandboxId | None: ...
 
 
-def answer_for(node: Node, snapshots: NodeSnapshots, door: Door | None, *, build: str) -> Service:
+def answer_for(node: Node, snapshots: NodeSnapshots, guests: GuestListening | None, *, build: str) -> Service:
     """What the node's process answers."""
     service = Service(build=build)
     service.on_call(wire.CREATE, node.create)
@@ -49,8 +49,8 @@ def answer_for(node: Node, snapshots: NodeSnapshots, door: Door | None, *, build
     service.on_call(wire.REPORT, report)
     service.on_stream(wire.WATCH, watch)
     _answer_for_snapshots(service, snapshots)
-    if door is not None:
-        _answer_for_door(service, door)
+    if guests is not None:
+        _answer_for_guests(service, guests)
     return service
 
 
@@ -73,13 +73,13 @@ def _answer_for_snapshots(service: Service, snapshots: NodeSnapshots) -> None:
     service.on_stream(wire.READ_FILE, read_file)
 
 
-def _answer_for_door(service: Service, door: Door) -> None:
+def _answer_for_guests(service: Service, guests: GuestListening) -> None:
     async def who(source: str) -> SandboxId | None:
-        return door.who(source)
+        return guests.who(source)
 
     async def addresses(_: None) -> AsyncIterator[tuple[str, int]]:
-        yield door.listens_at
+        yield guests.listens_at
         await anyio.sleep_forever()
 
     service.on_call(wire.WHO, who)
-    service.on_stream(wire.DOOR, addresses)
+    service.on_stream(wire.GUESTS_ADDRESS, addresses)

@@ -1,4 +1,4 @@
-"""What a node is asked by another process (`rpc`): the methods of `Node` and `NodeSnapshots`, and who is at the guests' door.
+"""What a node is asked by another process (`rpc`): the methods of `Node` and `NodeSnapshots`, and which guest is asking.
 
 Orders are idempotent, so they are repeated when the node's process ends in the middle of one. A command that runs inside is not.
 """
@@ -67,5 +67,5 @@ READ_FILE: Method[ReadFile, bytes] = Method("read_file", ReadFile, bytes)
 
 WHO: Method[str, SandboxId | None] = Method("who", str, SandboxId | None)
 """Never repeated: the process that is asked must have been there when the guest asked."""
-DOOR: Method[None, tuple[str, int]] = Method("door", None, tuple[str, int])
+GUESTS_ADDRESS: Method[None, tuple[str, int]] = Method("guests_address", None, tuple[str, int])
 """A stream of one: where guests ask. It ends with the node's process; the next may be elsewhere."""
