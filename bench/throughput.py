@@ -74,9 +74,10 @@ def roost_cpu_s(pid: int) -> float:
 
 
 def command_cpu_s(pid: int) -> float:
-    """Processor time of the commands that it started and that have ended: the engine's, and others."""
+    """Processor time of the commands that its processes started and that have ended: the engine's, and others."""
     fields = _stat(pid)
-    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    ended = (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    return ended + sum(command_cpu_s(child) for child in _children(pid) if _program(child) == _program(pid))
 
 
 class _Cost:
