@@ -63,7 +63,12 @@ async def serve(
             Role("node", (sys.executable, "-m", node_module), {"node": node_socket}),
             Role("control", (sys.executable, "-m", CONTROL), {"api": listener}),
         )
-        supervisor = Supervisor(roles, assignment, lock, on_change=lambda: _write_record(settings, supervisor, told))
+
+        def on_change() -> None:
+            if told:  # else a role was replaced before all served: nobody has been told of any yet
+                _write_record(settings, supervisor, told)
+
+        supervisor = Supervisor(roles, assignment, lock, on_change)
 
         def announce(facts: Mapping[str, Any]) -> None:
             told.update(facts)
