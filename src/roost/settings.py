@@ -267,6 +267,16 @@ class Settings(BaseSettings):
         """Where the node's process is called by control's."""
         return self.run_dir / "node.sock"
 
+    @property
+    def control_socket(self) -> Path:
+        """Where control's process is called by the edge's."""
+        return self.run_dir / "control.sock"
+
+    @property
+    def api_socket(self) -> Path:
+        """Where control serves the API to the edge."""
+        return self.run_dir / "api.sock"
+
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:

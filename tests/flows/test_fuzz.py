@@ -4,17 +4,18 @@ the real edge, on a real port. Never a 5xx, never silence, and for `/v1` never a
 
 from __future__ import annotations
 
-import asyncio
+import socket
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 import requests
 import schemathesis
-import uvicorn
 from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -27,14 +28,16 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from uvicorn.server import ServerState
 
-from roost.edge.app import Edge, protocol_factory
+from roost.edge.api_upstream import ApiUpstream
+from roost.edge.app import Edge
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
+from roost.edge.limits import EdgeLimits
 from roost.testing.routes import FakeRoutes
 
 from ..unit.api.house import House, open_house
+from .edge.conftest import serving_api
 
 PATIENCE_S = 20.0
 ENDLESS = {"followEvents", "followLive"}  # streams without end; tests/unit/api/test_events.py and test_fleet.py read them
@@ -58,20 +61,17 @@ class Door:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[str, House]]:
-    loop = asyncio.get_running_loop()
-    async with open_house() as house, anyio.create_task_group() as tasks:
-        edge = Edge(FakeRoutes(), TrafficLedger(house.clock), house.clock, Hosts("roost.localhost", ["x"]))
-        await tasks.start(edge.run)
-        config = uvicorn.Config(house.app, http=protocol_factory(edge), lifespan="off", log_config=None)
-        config.load()
-        protocol: Any = config.http_protocol_class
-        state = ServerState()
-        server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0)
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", house
-        server.close()
-        for connection in list(state.connections):
-            connection.shutdown()
-        tasks.cancel_scope.cancel()
+    limits = EdgeLimits()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "api"
+        async with open_house() as house, serving_api(house.app, path), anyio.create_task_group() as tasks:
+            hosts = Hosts("roost.localhost", ["x"])
+            edge = Edge(FakeRoutes(), TrafficLedger(house.clock), house.clock, hosts, ApiUpstream(path, limits), limits)
+            await tasks.start(edge.run)
+            listener = socket.create_server(("127.0.0.1", 0))
+            tasks.start_soon(edge.serve, listener)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", house
+            tasks.cancel_scope.cancel()
 
 
 @pytest.fixture(scope="module")

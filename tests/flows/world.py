@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query
 from roost.control.compose import Control, Dependencies, compose
+from roost.control.fleet.reported_ledger import ReportedLedger
 from roost.control.sandboxes.sandboxes import CreateSandbox
 from roost.domain import access
 from roost.domain.access import FULL, Principal
@@ -56,6 +57,7 @@ class ScriptedLedger:
     def __init__(self) -> None:
         self.seen: dict[SandboxId, Traffic] = {}
         self.watched: dict[LinkId, float] = {}
+        self.known_since: float | None = 0.0
 
     def traffic(self, sandbox: SandboxId) -> Traffic:
         return self.seen.get(sandbox, Traffic())
@@ -75,6 +77,7 @@ class Ground:
     clock: ManualClock = field(default_factory=ManualClock)
     rng: random.Random = field(default_factory=lambda: random.Random(7))
     ledger: ScriptedLedger = field(default_factory=ScriptedLedger)
+    reported: ReportedLedger | None = None  # where the edge is another process
     node: FakeNode = field(init=False)
 
     def __post_init__(self) -> None:
@@ -186,9 +189,10 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
                 ids=[ground.node.id],
                 snapshots=[FrailSnapshots(FakeSnapshots(ground.node), point)],
             ),
-            ledger=ground.ledger,
+            ledger=ground.reported or ground.ledger,
             clock=ground.clock,
             random=ground.rng,
+            reports=ground.reported,
         )
     )
     return Roost(ground=ground, group=group, **{noun.name: getattr(control, noun.name) for noun in fields(Control)})

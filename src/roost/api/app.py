@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI, Security
 
 from roost.api.access import API_KEY, BEARER
 from roost.api.e2b.app import E2bRoute, create_e2b, refuse
-from roost.api.http import BodyLimit, handle_errors
+from roost.api.http import BodyLimit, HeardByEdges, handle_errors
 from roost.api.services import Services
 from roost.api.v1 import (
     driver,
@@ -62,6 +62,7 @@ def create_app(services: Services, pages: Path | None = None) -> FastAPI:
     app.state.services = services
     handle_errors(app)
     app.add_middleware(BodyLimit, refuse=refuse)
+    app.add_middleware(HeardByEdges, until_heard=services.served_routes.until_heard)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
     for noun in (sandboxes, moves, tokens, links, snapshots, templates, fleet, questions, events, keys, session, node):
         keyed.include_router(noun.router)

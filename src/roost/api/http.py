@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from fastapi import FastAPI, Request
@@ -172,3 +172,19 @@ class BodyLimit:
             return message
 
         await self._app(scope, counted, send)
+
+
+class HeardByEdges:
+    """Nothing is answered before edges have acted on what was committed by then: what was revoked opens nothing any more, and
+    what was made can be reached."""
+
+    def __init__(self, app: ASGIApp, until_heard: Callable[[], Awaitable[object]]) -> None:
+        self._app = app
+        self._until_heard = until_heard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_when_heard(message: Message) -> None:
+            await self._until_heard()
+            await send(message)
+
+        await self._app(scope, receive, send_when_heard)

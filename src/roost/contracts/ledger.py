@@ -22,6 +22,11 @@ class Traffic:
 
 
 class Ledger(Protocol):
+    @property
+    def known_since(self) -> float | None:
+        """Since when nothing that passed was missed; None: nobody counts just now. Until then anybody may have been busy."""
+        ...
+
     def traffic(self, sandbox: SandboxId) -> Traffic:
         """What is known; a sandbox never seen has the empty record. Never blocks."""
         ...

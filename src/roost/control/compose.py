@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from roost.contracts.clock import Clock
 from roost.contracts.cluster import Cluster
 from roost.contracts.ledger import Ledger
+from roost.contracts.route_feed import TakesReports
 from roost.contracts.store import Store
 from roost.contracts.usage import UsageLog
 from roost.control.access.keys import Keys
@@ -17,6 +18,7 @@ from roost.control.access.revocations import Revocations
 from roost.control.access.tokens import Tokens
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
+from roost.control.fleet.route_feed import ServedRoutes
 from roost.control.fleet.routes import Directory, RouteTable
 from roost.control.lifecycle.alarm import DeadlineTimer
 from roost.control.lifecycle.chores import (
@@ -68,6 +70,7 @@ class Dependencies:
     ledger: Ledger
     clock: Clock
     random: ids.Random
+    reports: TakesReports | None = None  # of edges in other processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +107,7 @@ class Control:
     keeper: Keeper
     routes: RouteTable
     directory: Directory
+    served_routes: ServedRoutes
     live: Live
     pulses: Pulses
 
@@ -120,6 +124,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     trash = Trash(store=store, cluster=cluster, clock=clock)
     flights = Flights(store=store, cluster=cluster, clock=clock, moves=moves, trash=trash)
     power = Power(store=store, flights=flights)
+    served_routes = ServedRoutes(table=routes, waker=power, clock=clock, listener=on.reports)
     templates = Templates(
         store=store,
         cluster=cluster,
@@ -140,7 +145,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     collector = Collector(
         store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s
     )
-    idle = SleepWhenIdle(store=store, clock=clock, flights=flights, pulses=pulses, tasks=tasks)
+    idle = SleepWhenIdle(store=store, clock=clock, flights=flights, pulses=pulses, served_routes=served_routes, tasks=tasks)
     recovery = Recovery(
         store=store,
         moves=moves,
@@ -208,6 +213,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         keeper=keeper,
         routes=routes,
         directory=Directory(table=routes, waker=power),
+        served_routes=served_routes,
         live=live,
         pulses=pulses,
     )

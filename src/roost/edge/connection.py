@@ -12,10 +12,12 @@ from typing import Any, cast
 from roost.domain.errors import Invalid
 from roost.edge import pages
 from roost.edge.access import AccessStep
+from roost.edge.api_turn import ApiTurn
+from roost.edge.api_upstream import ApiUpstream
 from roost.edge.body import Body, NoBody, OpenBody
 from roost.edge.dispatch import Dispatcher
-from roost.edge.door import ApiDoor, UvicornParts
 from roost.edge.head import Peer, RequestHead, is_secure, parse_request
+from roost.edge.open_connections import OpenConnections
 from roost.edge.pages import ErrorAnswer
 from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
@@ -32,22 +34,21 @@ _NO_BODY = NoBody()
 _HELD = 1  # its request waits for the sandbox
 _UPSTREAM_FULL = 2
 _PIPELINED = 4  # it sent more than one request
-_API_FULL = 8
 
 
 class ClientConnection(asyncio.Protocol):
     __slots__ = (
+        "_api",
         "_blocks",
         "_board",
         "_body",
         "_closing",
         "_discarding",
         "_dispatcher",
-        "_door",
         "_full",
         "_head",
         "_loop",
-        "_parts",
+        "_open",
         "_pending",
         "_timer",
         "_transport",
@@ -55,15 +56,18 @@ class ClientConnection(asyncio.Protocol):
         "peer",
     )
 
-    def __init__(self, board: Switchboard, dispatcher: Dispatcher, parts: UvicornParts) -> None:
+    def __init__(
+        self, board: Switchboard, dispatcher: Dispatcher, api: ApiUpstream, connections: OpenConnections[ClientConnection]
+    ) -> None:
+        """`connections` are all that are open, this one too while it is."""
         self.peer = Peer(b"", b"http")
         self._board = board
         self._dispatcher = dispatcher
-        self._parts = parts
+        self._api = api
+        self._open = connections
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)  # set by connection_made, before anything else
         self._turn: Turn | None = None
-        self._door: ApiDoor | None = None  # kept for the connection's later API requests
         self._head: RequestHead | None = None
         self._body: Body = _NO_BODY  # of the request at hand
         self._pending = b""  # read and not handed on: part of a head, a held body, or the next request
@@ -83,18 +87,15 @@ class ClientConnection(asyncio.Protocol):
         scheme = b"https" if transport.get_extra_info("sslcontext") else b"http"
         self.peer = Peer(str(address[0]).encode() if isinstance(address, tuple) else b"", scheme)
         detect_dead_peer(transport.get_extra_info("socket"))
-        cast(set[Any], self._parts.server_state.connections).add(self)
+        self._open.add(self)
         self._arm(limits.idle_timeout_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
-        cast(set[Any], self._parts.server_state.connections).discard(self)
+        self._open.discard(self)
         turn, self._turn = self._turn, None
-        if turn is not None and turn is not self._door:
+        if turn is not None:
             turn.client_lost(exc)
-        if self._door is not None:
-            self._door.client_lost(exc)
-            self._door = None
         self._pending = b""
 
     def data_received(self, data: bytes) -> None:
@@ -169,9 +170,8 @@ class ClientConnection(asyncio.Protocol):
             self.answer(whom)
             return
         if whom is None:
-            turn = self._turn = self._api_door()
-            if turn.begin(head):
-                self._body = OpenBody()
+            turn = self._turn = ApiTurn(self._board, self._api, self, head)
+            turn.begin()
         else:
             turn = self._relay(whom.head, whom.target)
         if turn is not None and self._turn is turn and not self._blocks & _HELD:
@@ -192,11 +192,6 @@ class ClientConnection(asyncio.Protocol):
         exchange = self._turn = Exchange(self._board, self, permitted, target, route.ingress)
         exchange.begin(route if permitted.step is AccessStep.FORWARD else None)
         return exchange
-
-    def _api_door(self) -> ApiDoor:
-        if self._door is None:
-            self._door = ApiDoor(self, self._transport, self._parts)
-        return self._door
 
     def _feed_pending(self) -> None:
         if self._pending:
@@ -267,12 +262,6 @@ class ClientConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         self._unblock(_UPSTREAM_FULL)
-
-    def stop_api(self) -> None:
-        self._block(_API_FULL)
-
-    def resume_api(self) -> None:
-        self._unblock(_API_FULL)
 
     def become_tunnel(self) -> None:
         self._body = OpenBody()

@@ -200,13 +200,35 @@ def render_request(head: RequestHead, peer: Peer, upgrade: bytes | None, mask_ho
     return b"\r\n".join(lines)
 
 
-def render_response(head: ResponseHead, *, close: bool, upgrade: bytes | None = None) -> bytes:
-    """The head as the client gets it. `close`: the connection ends with this answer."""
+def render_for_api(head: RequestHead, peer: Peer, upgrade: bytes | None) -> bytes:
+    """The head as the API gets it: whoever reads it there believes what it says of the client, so that is said here alone."""
+    lines = [b"%b %b HTTP/1.%d" % (head.method, head.target, head.minor)]
+    drop = _dropped(head.framing)
+    address, scheme = peer.address, peer.scheme
+    for lower, value, line in head.fields:
+        if lower in _FORWARDED:
+            # A proxy on this machine added the last address itself; those before it anybody may have sent.
+            if peer.is_local and lower == b"x-forwarded-for":
+                address = value.rpartition(b",")[2].strip()
+            elif peer.is_local and lower == b"x-forwarded-proto" and value in (b"http", b"https"):
+                scheme = value
+        elif lower not in drop:
+            lines.append(line)
+    lines += [b"X-Forwarded-For: " + address, b"X-Forwarded-Proto: " + scheme]
+    if upgrade is not None:
+        lines += [b"Connection: Upgrade", b"Upgrade: " + upgrade]
+    lines.append(b"\r\n")
+    return b"\r\n".join(lines)
+
+
+def render_response(head: ResponseHead, *, close: bool, upgrade: bytes | None = None, is_ours: bool = False) -> bytes:
+    """The head as the client gets it. `close`: the connection ends with this answer. `is_ours`: it is the API's, not a
+    sandbox's."""
     lines = [b"HTTP/1.1 %d %b" % (head.status, head.reason)]
     drop = _dropped(head.framing)
     length_seen = False
     for lower, _, line in head.fields:
-        if lower in drop or lower in _SITE_WIDE or (lower == b"content-length" and length_seen):
+        if lower in drop or (lower in _SITE_WIDE and not is_ours) or (lower == b"content-length" and length_seen):
             continue
         length_seen = length_seen or lower == b"content-length"
         lines.append(line)

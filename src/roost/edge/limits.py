@@ -29,6 +29,9 @@ class EdgeLimits:
     wake_holders: int = 256  # requests waiting for one sandbox to wake
     idle_upstreams: int = 16  # kept for one port of one sandbox
     idle_upstream_s: float = 4.0  # under the five seconds after which Node and uvicorn hang up by themselves
+    api_wait_s: float = 10.0  # for control to come back
+    idle_api: int = 64  # connections to the API, kept
+    idle_api_s: float = 60.0  # under what control gives them (`serving`)
     linger_s: float = 2.0  # reading on after an early answer, so that the client gets to see it
     flush_s: float = 60.0  # for a client to take the last bytes of a closed connection
     shutdown_grace_s: float = 5.0  # for answers under way when the server stops

@@ -9,6 +9,7 @@ import anyio
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId
+from roost.edge.idle import IdleConnections
 from roost.edge.limits import AGENT_PORT, EdgeLimits
 from roost.edge.upstream import BridgeHandshake, PortClosed, PortUnreachable, Upstream
 
@@ -26,7 +27,7 @@ class _Known:
     def __init__(self, incarnation: int) -> None:
         self.incarnation = incarnation
         self.ways: dict[int, Way] = {}
-        self.idle: dict[int, list[_Idle]] = {}
+        self.idle: dict[int, IdleConnections[Upstream]] = {}
 
 
 class Lines:
@@ -40,24 +41,23 @@ class Lines:
         if known is None or known.incarnation != route.incarnation:
             return None
         idle = known.idle.get(port)
-        while idle:
-            upstream = idle.pop().leave()
-            if upstream.is_open and upstream.address == route.address:
-                return upstream
+        upstream = idle.take() if idle is not None else None
+        if upstream is not None and upstream.address != route.address:
             upstream.abort()
-        return None
+            return None
+        return upstream
 
     def give_back(self, upstream: Upstream) -> None:
         """Keeps a connection whose last answer is complete, or closes it."""
         known = self._known.get(upstream.sandbox)
-        if known is None or known.incarnation != upstream.incarnation or not upstream.is_open:
+        if known is None or known.incarnation != upstream.incarnation:
             upstream.close()
             return
-        idle = known.idle.setdefault(upstream.port, [])
-        if len(idle) >= self._limits.idle_upstreams:
-            upstream.close()
-            return
-        idle.append(_Idle(upstream, idle, self._limits.idle_upstream_s))
+        idle = known.idle.get(upstream.port)
+        if idle is None:
+            limits = self._limits
+            idle = known.idle[upstream.port] = IdleConnections(limits.idle_upstreams, limits.idle_upstream_s)
+        idle.put(upstream)
 
     async def dial(self, route: Route, port: int) -> Upstream:
         """A new connection to the port. Raises PortClosed, PortUnreachable."""
@@ -88,8 +88,7 @@ class Lines:
         known = self._known.pop(sandbox, None)
         if known is not None:
             for idle in known.idle.values():
-                while idle:
-                    idle.pop().leave().abort()
+                idle.close()
 
     def close(self) -> None:
         for sandbox in list(self._known):
@@ -130,42 +129,3 @@ class Lines:
         except OSError as error:
             raise PortUnreachable(route.sandbox, port, error.strerror or str(error)) from error
         return upstream
-
-
-class _Idle:
-    """Watches an idle connection: it is closed when the sandbox closes it, says anything unasked, or nobody takes it in time."""
-
-    __slots__ = ("_expiry", "_shelf", "_upstream")
-
-    def __init__(self, upstream: Upstream, shelf: list[_Idle], keep_s: float) -> None:
-        self._upstream = upstream
-        self._shelf = shelf
-        self._expiry = asyncio.get_running_loop().call_later(keep_s, self._discard)
-        upstream.receiver = self
-        upstream.resume_reading()
-
-    def leave(self) -> Upstream:
-        self._expiry.cancel()
-        self._upstream.receiver = None
-        return self._upstream
-
-    def _discard(self) -> None:
-        if self in self._shelf:
-            self._shelf.remove(self)
-        self.leave().abort()
-
-    def upstream_data(self, data: bytes) -> None:
-        self._discard()
-
-    def upstream_eof(self) -> bool:
-        self._discard()
-        return False
-
-    def upstream_lost(self, error: Exception | None) -> None:
-        self._discard()
-
-    def upstream_full(self) -> None:
-        pass
-
-    def upstream_ready(self) -> None:
-        pass

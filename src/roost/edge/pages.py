@@ -145,6 +145,26 @@ def fault(sandbox: str) -> ErrorAnswer:
     return _json(500, {"message": message, "sandboxId": sandbox, "code": 500})
 
 
+def control_away(head: RequestHead) -> ErrorAnswer:
+    """The API does not answer just now, and this request was not seen by it."""
+    message = "The API is restarting. Sandboxes go on meanwhile; try again in a few seconds."
+    if wants_page(head):
+        refresh_s = _RETRY_AFTER_S
+        answer = _page(503, "Roost is restarting", message, "This page tries again by itself.", refresh_s=refresh_s)
+    else:
+        answer = _json(503, {"code": 503, "message": message, "error": {"code": "control_away", "message": message}})
+    return replace(answer, fields=(*answer.fields, (b"Retry-After", b"%d" % _RETRY_AFTER_S)))
+
+
+def control_lost(head: RequestHead) -> ErrorAnswer:
+    """The API took the request and ended before it answered."""
+    message = (
+        f"The API ended before it answered {head.method.decode()}. Whether it did what was asked is not known: look before you"
+        " ask again."
+    )
+    return _json(502, {"code": 502, "message": message, "error": {"code": "control_lost", "message": message}})
+
+
 def private_route(sandbox: str) -> ErrorAnswer:
     return _json(404, {"message": "There is no such route", "sandboxId": sandbox, "code": 404})
 

@@ -405,5 +405,5 @@ class Exchange:
             self._reach.give_up()
             self._reach = None
         self._upstream = None
-        self._account.open_connections -= 1
+        self._account.ended()
         self._board.leave(self._target.sandbox, self)

@@ -360,5 +360,5 @@ class ScreenSession:
         self._stop_beating()
         if seen and self._link is not None:
             self._account.watched(self._link.id)
-        self._account.open_connections -= 1
+        self._account.ended()
         self._board.leave(self._sandbox, self)

@@ -73,16 +73,10 @@ class Client(Protocol):
     def release(self) -> None: ...
 
     def stop_reading(self) -> None:
-        """The sandbox cannot take more, until `resume_reading`."""
+        """Whoever answers cannot take more, until `resume_reading`."""
         ...
 
     def resume_reading(self) -> None: ...
-
-    def stop_api(self) -> None:
-        """The API cannot take more, until `resume_api`."""
-        ...
-
-    def resume_api(self) -> None: ...
 
     def become_tunnel(self) -> None:
         """From here on every byte belongs to this turn."""

@@ -1,4 +1,4 @@
-"""One TCP connection to a port of a sandbox, and the shake of hands with the agent's bridge."""
+"""Connections to whoever answers: the API, or a port of a sandbox; and the handshake with the agent's bridge."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Receiver(Protocol):
     def upstream_data(self, data: bytes) -> None: ...
 
     def upstream_eof(self) -> bool:
-        """The sandbox sends nothing more. True keeps the other direction open."""
+        """The other side sends nothing more. True keeps the other direction open."""
         ...
 
     def upstream_lost(self, error: Exception | None) -> None: ...
@@ -56,15 +56,12 @@ class Receiver(Protocol):
     def upstream_ready(self) -> None: ...
 
 
-class Upstream(asyncio.Protocol):
-    __slots__ = ("_limits", "_reading", "_transport", "address", "early", "incarnation", "port", "receiver", "sandbox")
+class UpstreamConnection(asyncio.Protocol):
+    """A connection to whoever answers a request: its bytes, and who gets them now."""
 
-    def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: EdgeLimits) -> None:
-        self.sandbox = sandbox
-        self.incarnation = incarnation
-        self.port = port
-        self.address = address
-        self.early = b""  # said before it was asked, through the bridge
+    __slots__ = ("_limits", "_reading", "_transport", "receiver")
+
+    def __init__(self, limits: EdgeLimits) -> None:
         self.receiver: Receiver | None = None
         self._limits = limits
         self._transport: asyncio.Transport | None = None
@@ -81,20 +78,6 @@ class Upstream(asyncio.Protocol):
     @property
     def can_write_eof(self) -> bool:
         return self._transport is not None and self._transport.can_write_eof()
-
-    async def begin_tls(self) -> None:
-        """From here on TLS is spoken to the port. Raises OSError (ssl.SSLError is one) when the port does not."""
-        assert self._transport is not None, "TLS begins on an open connection"
-        loop = asyncio.get_running_loop()
-        raw = self._transport
-        try:
-            secured = await loop.start_tls(raw, self, _unverified(), server_hostname=self.address)
-        except BaseException:
-            raw.abort()
-            raise
-        if secured is None:
-            raise ConnectionAbortedError("the connection ended meanwhile")
-        self.connection_made(secured)
 
     def write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -126,18 +109,6 @@ class Upstream(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def has_unacknowledged(self) -> bool:
-        """Whether bytes are under way that the sandbox has not taken. While any wait here, some wait in the kernel's queue."""
-        if not self.is_open:
-            return False
-        assert self._transport is not None
-        socket = self._transport.get_extra_info("socket")
-        try:
-            answer = fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
-        except OSError:
-            return False
-        return struct.unpack("i", answer)[0] > 0
-
     # What the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -165,6 +136,46 @@ class Upstream(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self.receiver is not None:
             self.receiver.upstream_ready()
+
+
+class Upstream(UpstreamConnection):
+    """To a port of a sandbox, over TCP."""
+
+    __slots__ = ("address", "early", "incarnation", "port", "sandbox")
+
+    def __init__(self, sandbox: SandboxId, incarnation: int, port: int, address: str, limits: EdgeLimits) -> None:
+        super().__init__(limits)
+        self.sandbox = sandbox
+        self.incarnation = incarnation
+        self.port = port
+        self.address = address
+        self.early = b""  # said before it was asked, through the bridge
+
+    async def begin_tls(self) -> None:
+        """From here on TLS is spoken to the port. Raises OSError (ssl.SSLError is one) when the port does not."""
+        assert self._transport is not None, "TLS begins on an open connection"
+        loop = asyncio.get_running_loop()
+        raw = self._transport
+        try:
+            secured = await loop.start_tls(raw, self, _unverified(), server_hostname=self.address)
+        except BaseException:
+            raw.abort()
+            raise
+        if secured is None:
+            raise ConnectionAbortedError("the connection ended meanwhile")
+        self.connection_made(secured)
+
+    def has_unacknowledged(self) -> bool:
+        """Whether bytes are under way that the sandbox has not taken. While any wait here, some wait in the kernel's queue."""
+        if not self.is_open:
+            return False
+        assert self._transport is not None
+        socket = self._transport.get_extra_info("socket")
+        try:
+            answer = fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+        except OSError:
+            return False
+        return struct.unpack("i", answer)[0] > 0
 
 
 class BridgeHandshake:

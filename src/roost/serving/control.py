@@ -1,15 +1,14 @@
 """The role of the control plane: `python -m roost.serving.control`. Not started by hand: see `role`.
 
-It recovers, makes templates, and serves the API, the edge and the guests' API until told to stop.
+It recovers, makes templates, and serves the edge (routes and the API) and the guests' API until told to stop.
 """
 
 from __future__ import annotations
 
 import signal
-import ssl
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -25,21 +24,22 @@ from roost.api.services import About
 from roost.control.access.keys import Keys
 from roost.domain.errors import Fault, RoostError, Unavailable
 from roost.domain.template import Recipe
-from roost.edge.app import protocol_factory
+from roost.drivers.routes.remote import serve_routes
 from roost.listening import listening
+from roost.rpc.server import Service, serve
 from roost.serving.recipes import recipes
 from roost.serving.role import Assignment, Duty, run_role
 from roost.settings import Settings
 from roost.setup.artefacts import write_atomically
-from roost.setup.tls import Certificate, ensure_certificate, load, make_context, own_certificate
 from roost.setup.web import Web
 from roost.wiring.control import House, open_control
 from roost.wiring.identity import VERSION
 
-SOCKET = "api"  # what the server listens on
+SOCKET = "control"  # where the edge calls it
+API = "api"  # where the edge passes requests on to
 
 _PATIENCE_S = 10  # for open requests, at the end
-_CERTIFICATE_S = 12 * 3600  # between two looks at the certificate
+_KEEP_ALIVE_S = 3600  # the edge gives its idle connections up before
 
 log = structlog.get_logger("roost.serving.control")  # also when it is run as the main module
 
@@ -47,12 +47,10 @@ log = structlog.get_logger("roost.serving.control")  # also when it is run as th
 async def serve_control(duty: Duty) -> None:
     """Until SIGTERM; a second one ends open requests too."""
     settings, told = duty.settings, duty.assignment
-    certificate = _certificate(settings) if settings.speaks_tls else None
-    tls = make_context(certificate) if certificate is not None else None
     async with open_control(settings, _about(settings, told), told.node) as house, anyio.create_task_group() as tasks:
         await tasks.start(house.services.flights.run)
-        await tasks.start(house.edge.run)
         await tasks.start(house.services.keeper.run)
+        await tasks.start(_serve_edges, house, duty.sockets[SOCKET])  # now that all routes are known
         await tasks.start(_serve_guests, house)
         first, *others = recipes(told.installation)
         house.services.templates.expect(*(recipe.name for recipe in others))
@@ -60,12 +58,10 @@ async def serve_control(duty: Duty) -> None:
         await house.services.templates.keep_warm()
         tasks.start_soon(house.services.templates.ensure_all, others, _on_progress, _on_failure)
         key = await _first_key(house.services.keys, settings.key_file)
-        server = _Server(_uvicorn(house, told.installation.web, tls, on_started=lambda: _tell_ready(duty, key, certificate)))
+        server = _Server(_uvicorn(house, told.installation.web, on_started=lambda: duty.tell_ready(key=key)))
         tasks.start_soon(_stop_on_signal, server)
-        if tls is not None:
-            tasks.start_soon(_keep_certificate, settings, tls)
         try:
-            await server.serve(sockets=[duty.sockets[SOCKET]])
+            await server.serve(sockets=[duty.sockets[API]])
         finally:
             tasks.cancel_scope.cancel()
 
@@ -91,7 +87,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _uvicorn(house: House, web: Web, tls: ssl.SSLContext | None, on_started: Callable[[], None]) -> uvicorn.Config:
+def _uvicorn(house: House, web: Web, on_started: Callable[[], None]) -> uvicorn.Config:
     app = create_app(house.services, web.path)
 
     @asynccontextmanager
@@ -102,14 +98,20 @@ def _uvicorn(house: House, web: Web, tls: ssl.SSLContext | None, on_started: Cal
     app.router.lifespan_context = lifespan
     return uvicorn.Config(
         app,
-        http=protocol_factory(house.edge),
         lifespan="on",
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=_PATIENCE_S,
         server_header=False,
-        ssl_context_factory=(lambda *_: tls) if tls is not None else None,
+        forwarded_allow_ips="*",  # only root connects to this socket, and the edge says who the client is
+        timeout_keep_alive=_KEEP_ALIVE_S,
     )
+
+
+async def _serve_edges(house: House, listener: socket.socket, *, task_status: TaskStatus[None]) -> None:
+    service = Service(build=VERSION)
+    serve_routes(service, house.services.served_routes)
+    await serve(service, listener, task_status=task_status)
 
 
 async def _serve_guests(house: House, *, task_status: TaskStatus[None]) -> None:
@@ -151,45 +153,12 @@ async def _serve_guests_at(
                     await server.shutdown([listener])
 
 
-def _certificate(settings: Settings) -> Certificate:
-    if settings.tls_cert is not None or settings.tls_key is not None:
-        return own_certificate(settings.tls_cert, settings.tls_key)
-    return ensure_certificate(settings.tls_dir, settings.domain, settings.host, datetime.now(UTC))
-
-
-async def _keep_certificate(settings: Settings, tls: ssl.SSLContext) -> None:
-    """Servers run for longer than certificates last. Roost's own is renewed in time, the owner's read again."""
-    while True:
-        await anyio.sleep(_CERTIFICATE_S)
-        try:
-            certificate = await anyio.to_thread.run_sync(_certificate, settings)
-            load(tls, certificate)
-        except (RoostError, OSError) as error:
-            log.warning("the certificate stays as it was", error=str(error))
-
-
 async def _stop_on_signal(server: uvicorn.Server) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM) as signals:
         async for _ in signals:
             if server.should_exit:
                 server.force_exit = True  # asked twice: do not wait for open requests
             server.should_exit = True
-
-
-def _tell_ready(duty: Duty, key: str, certificate: Certificate | None) -> None:
-    settings, port = duty.settings, duty.assignment.port
-    if settings.is_exposed:
-        log.warning("listening for others than this machine, without TLS", host=settings.host, port=port)
-    ca = certificate.ca if certificate is not None else None
-    duty.tell_ready(url=_url(settings, port, certificate), key=key, ca=str(ca) if ca else None)
-
-
-def _url(settings: Settings, port: int, certificate: Certificate | None) -> str:
-    """An address that needs no name server; but an owner's certificate is for names only."""
-    if certificate is not None and certificate.ca is None:
-        return f"https://api.{settings.domain}:{port}"
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http{'s' if certificate else ''}://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
 
 async def _first_key(keys: Keys, file: Path) -> str:

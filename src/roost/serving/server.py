@@ -24,6 +24,7 @@ from roost.wiring.identity import VERSION, node_id
 
 NODE = "roost.serving.node"
 CONTROL = "roost.serving.control"
+EDGE = "roost.serving.edge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ async def serve(
         listening(settings.host, settings.port) as listener,
         _run_dir(settings),
         listening_unix(settings.node_socket) as node_socket,
+        listening_unix(settings.control_socket) as control_socket,
+        listening_unix(settings.api_socket) as api_socket,
     ):
         assignment = Assignment(
             settings=settings.model_dump(mode="json"),
@@ -61,7 +64,8 @@ async def serve(
         told: dict[str, Any] = {}
         roles = (
             Role("node", (sys.executable, "-m", node_module), {"node": node_socket}),
-            Role("control", (sys.executable, "-m", CONTROL), {"api": listener}),
+            Role("control", (sys.executable, "-m", CONTROL), {"control": control_socket, "api": api_socket}),
+            Role("edge", (sys.executable, "-m", EDGE), {"clients": listener}),
         )
 
         def on_change() -> None:

@@ -1,4 +1,4 @@
-"""The control plane's process: use cases on the store and on a node that is another process, with the edge beside them."""
+"""The control plane's process: use cases on the store, on a node and beside an edge that are processes of their own."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import anyio
 from roost.api.services import About, Services
 from roost.api.session import SECRET_BYTES, Sessions
 from roost.control.compose import ControlOptions, Dependencies, compose
+from roost.control.fleet.reported_ledger import ReportedLedger
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
 from roost.drivers.cluster.remote import RemoteGuestListener, RemoteNode, RemoteSnapshots
 from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
-from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
-from roost.edge.ledger import TrafficLedger
 from roost.rpc.client import Client
 from roost.settings import Settings
 from roost.wiring.identity import VERSION, own_secret
@@ -31,7 +29,6 @@ class House:
     """The rooms of a running server, for those who serve it."""
 
     services: Services
-    edge: Edge
     guests: RemoteGuestListener
 
 
@@ -54,9 +51,17 @@ async def open_control(settings: Settings, about: About, node: NodeId) -> AsyncI
 def _join(store: SqlStore, client: Client, node: NodeId, settings: Settings, about: About) -> House:
     clock = SystemClock()
     cluster = LocalCluster(id=node, node=RemoteNode(client), snapshots=RemoteSnapshots(client))
-    ledger = TrafficLedger(clock)
+    ledger = ReportedLedger(clock)
     control = compose(
-        Dependencies(store=store, usage=store, cluster=cluster, ledger=ledger, clock=clock, random=random.SystemRandom()),
+        Dependencies(
+            store=store,
+            usage=store,
+            cluster=cluster,
+            ledger=ledger,
+            clock=clock,
+            random=random.SystemRandom(),
+            reports=ledger,
+        ),
         ControlOptions(
             warm=settings.warm_pool,
             warm_desktops=settings.warm_desktops,
@@ -68,5 +73,4 @@ def _join(store: SqlStore, client: Client, node: NodeId, settings: Settings, abo
     sessions = Sessions(
         secret=own_secret(settings.session_secret, SECRET_BYTES), scheme=about.scheme, instance=settings.instance, now=clock.now
     )
-    edge = Edge(control.directory, ledger, clock, Hosts(settings.domain, settings.own_names))
-    return House(Services.of(control, about, sessions), edge, RemoteGuestListener(client))
+    return House(Services.of(control, about, sessions), RemoteGuestListener(client))

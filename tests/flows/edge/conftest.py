@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,11 +19,13 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, WebSocket
 from fastapi.responses import StreamingResponse
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId, new_sandbox_id
-from roost.edge.app import Edge, protocol_factory
+from roost.edge.api_upstream import ApiUpstream
+from roost.edge.app import Edge
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
@@ -133,7 +137,7 @@ class World:
     clock: ManualClock
     ledger: TrafficLedger
     edge: Edge
-    state: ServerState
+    api: ServerState  # of the API behind the edge
     stack: AsyncExitStack
     mishaps: list[dict[str, Any]]
 
@@ -226,6 +230,24 @@ def small_api() -> FastAPI:
 
 
 @asynccontextmanager
+async def serving_api(app: Any, path: Path) -> AsyncIterator[ServerState]:
+    """The API on its Unix socket, as control serves it."""
+    config = uvicorn.Config(app, log_config=None, lifespan="off", forwarded_allow_ips="*")
+    config.load()
+    state = ServerState()
+    server = await asyncio.get_running_loop().create_unix_server(lambda: HttpToolsProtocol(config, state, {}), str(path))
+    try:
+        yield state
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        with anyio.fail_after(PATIENCE_S):
+            while state.connections or state.tasks:
+                await anyio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
 async def make_world(limits: EdgeLimits) -> AsyncIterator[World]:
     loop = asyncio.get_running_loop()
     mishaps: list[dict[str, Any]] = []
@@ -233,23 +255,19 @@ async def make_world(limits: EdgeLimits) -> AsyncIterator[World]:
     loop.set_exception_handler(lambda _, context: mishaps.append(context))
     routes, clock = FakeRoutes(), ManualClock()
     ledger = TrafficLedger(clock)
-    edge = Edge(routes, ledger, clock, Hosts(DOMAIN, ["x"]), limits)
-    config = uvicorn.Config(small_api(), http=protocol_factory(edge), log_config=None, lifespan="off")
-    config.load()
-    state = ServerState()
-    protocol: Any = config.http_protocol_class
     listener = socket.create_server(("127.0.0.1", 0))
-    stack = AsyncExitStack()
-    world = World(listener.getsockname()[1], routes, clock, ledger, edge, state, stack, mishaps)
-    async with anyio.create_task_group() as tasks, stack:
-        await tasks.start(edge.run)
-        server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), sock=listener)
-        yield world
-        server.close()
-        tasks.cancel_scope.cancel()
-    for connection in list(state.connections):
-        connection.shutdown()
-    await world.until(lambda: not state.connections and not state.tasks)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "api"
+        edge = Edge(routes, ledger, clock, Hosts(DOMAIN, ["x"]), ApiUpstream(path, limits), limits)
+        stack = AsyncExitStack()
+        async with serving_api(small_api(), path) as api:
+            world = World(listener.getsockname()[1], routes, clock, ledger, edge, api, stack, mishaps)
+            async with anyio.create_task_group() as tasks, stack:
+                await tasks.start(edge.run)
+                tasks.start_soon(edge.serve, listener)
+                yield world
+                tasks.cancel_scope.cancel()
+            await world.until(lambda: not edge.connections)
     loop.set_exception_handler(earlier)
     assert not mishaps, mishaps
 

@@ -32,7 +32,8 @@ async def test_api_and_sandbox_take_turns_on_one_connection(world: Any) -> None:
             assert (await client.post("/x", content=body, headers=world.headers(sandbox, port))).content == body
             assert (await client.post("/size", content=body)).json() == {"size": 100_000}
             assert "data: 2" in (await client.get("/events")).text
-        assert sum(1 for one in world.state.connections if type(one).__name__ == "EdgeProtocol") == 1
+        assert len(world.edge.connections) == 1
+        assert len(world.api.connections) == 1, "the connection to the API is used again"
     assert sandbox.connections == 1, "the connection to the sandbox is used again"
 
 

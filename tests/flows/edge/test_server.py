@@ -1,25 +1,29 @@
-"""The edge under the server it is made for, and what becomes of open connections when that stops."""
+"""What becomes of open connections when the edge stops."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.app import Edge, protocol_factory
+from roost.edge.api_upstream import ApiUpstream
+from roost.edge.app import Edge
 from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
+from tests.flows.edge.conftest import serving_api
 
 pytestmark = pytest.mark.anyio
 
@@ -35,26 +39,38 @@ async def api(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"last"})
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    edge: Edge
+    port: int
+    serving: anyio.CancelScope
+    stopped: asyncio.Event
+
+    async def stop(self) -> None:
+        self.serving.cancel()
+        await self.stopped.wait()
+
+
 @asynccontextmanager
-async def running_server(grace_s: float = 0.05) -> AsyncIterator[tuple[uvicorn.Server, int, asyncio.Event]]:
-    routes, clock = FakeRoutes(), ManualClock()
-    edge = Edge(routes, TrafficLedger(clock), clock, Hosts("roost.localhost", ["x"]), EdgeLimits(shutdown_grace_s=grace_s))
+async def running_server(grace_s: float = 0.05) -> AsyncIterator[Running]:
+    routes, clock, limits = FakeRoutes(), ManualClock(), EdgeLimits(shutdown_grace_s=grace_s)
     routes.place(Route(SANDBOX, TeamId("t"), 1, "127.0.0.1", "token", True))
-    config = uvicorn.Config(api, http=protocol_factory(edge), log_config=None, lifespan="off")
-    server, stopped = uvicorn.Server(config), asyncio.Event()
     listener = socket.create_server(("127.0.0.1", 0))
+    with tempfile.TemporaryDirectory() as folder, anyio.fail_after(60):
+        path = Path(folder) / "api"
+        edge = Edge(routes, TrafficLedger(clock), clock, Hosts("roost.localhost", ["x"]), ApiUpstream(path, limits), limits)
+        running = Running(edge, listener.getsockname()[1], anyio.CancelScope(), asyncio.Event())
 
-    async def serve() -> None:
-        await server.serve(sockets=[listener])
-        stopped.set()
+        async def serve() -> None:
+            with running.serving:
+                await edge.serve(listener)
+            running.stopped.set()
 
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
+        async with serving_api(api, path), anyio.create_task_group() as tasks:
             await tasks.start(edge.run)
             tasks.start_soon(serve)
-            yield server, listener.getsockname()[1], stopped
-            server.should_exit = True
-            await stopped.wait()
+            yield running
+            await running.stop()
             tasks.cancel_scope.cancel()
 
 
@@ -79,7 +95,8 @@ async def test_the_server_stops_with_everything_open() -> None:
     upstream = await asyncio.start_server(service, "127.0.0.1", 0)
     port = upstream.sockets[0].getsockname()[1]
     to_sandbox = f"Host: x\r\nE2b-Sandbox-Id: {SANDBOX}\r\nE2b-Sandbox-Port: {port}\r\n"
-    async with running_server() as (server, edge_port, stopped):
+    async with running_server() as running:
+        edge_port = running.port
         idle = await connected(edge_port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await idle[0].readuntil(b"last\r\n0\r\n\r\n")
         tunnel = await connected(edge_port, f"GET / HTTP/1.1\r\n{to_sandbox}Connection: Upgrade\r\nUpgrade: raw\r\n\r\n")
@@ -88,9 +105,8 @@ async def test_the_server_stops_with_everything_open() -> None:
         await stream[0].readuntil(b"one\r\n")
         events = await connected(edge_port, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
         await events[0].readuntil(b"first ")
-        server.should_exit = True
-        await stopped.wait()
-        assert not server.server_state.connections
+        await running.stop()
+        assert not running.edge.connections
     for reader, writer in (idle, tunnel, stream, events):
         with suppress(ConnectionError):
             assert b"0\r\n\r\n" not in await reader.read()
@@ -111,12 +127,11 @@ async def test_an_answer_under_way_is_finished_when_the_server_stops() -> None:
 
     upstream = await asyncio.start_server(service, "127.0.0.1", 0)
     port = upstream.sockets[0].getsockname()[1]
-    async with running_server(grace_s=30) as (server, edge_port, _):
+    async with running_server(grace_s=30) as running:
         request = f"GET / HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: {SANDBOX}\r\nE2b-Sandbox-Port: {port}\r\n\r\n"
-        reader, writer = await connected(edge_port, request)
+        reader, writer = await connected(running.port, request)
         await reader.readuntil(b"half")
-        connection: Any = next(iter(server.server_state.connections))
-        connection.shutdown()
+        running.serving.cancel()
         finish.set()
         assert await reader.read() == b"half", "and then the connection ends"
         writer.close()

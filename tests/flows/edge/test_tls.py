@@ -9,20 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
-from roost.edge.app import protocol_factory
-from roost.edge.connection import ClientConnection
 from roost.edge.limits import AGENT_PORT
 from roost.setup.tls import Certificate, ensure_certificate, make_context
-from tests.flows.edge.conftest import DOMAIN, PATIENCE_S, Sandbox, World, answer, hear, small_api
+from tests.flows.edge.conftest import DOMAIN, PATIENCE_S, Sandbox, World, answer, hear
 from tests.flows.edge.desktop import GREETING, Desktop, Person
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +28,6 @@ BODY = bytes(range(256)) * (4 << 12)  # 4 MiB
 class Secured:
     port: int
     trust: ssl.SSLContext
-    state: ServerState
 
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
@@ -58,18 +52,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 @pytest.fixture
 async def secured(world: World, certificate: Certificate) -> AsyncIterator[Secured]:
     """The world's edge, on a second port that speaks TLS."""
-    config = uvicorn.Config(small_api(), http=protocol_factory(world.edge), log_config=None, lifespan="off")
-    config.load()
-    state, protocol = ServerState(), config.http_protocol_class
-    made: Any = protocol
-    server = await asyncio.get_running_loop().create_server(
-        lambda: made(config=config, server_state=state, app_state={}), "127.0.0.1", 0, ssl=make_context(certificate)
-    )
-    yield Secured(server.sockets[0].getsockname()[1], ssl.create_default_context(cafile=certificate.ca), state)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(world.edge.connection, "127.0.0.1", 0, ssl=make_context(certificate))
+    yield Secured(server.sockets[0].getsockname()[1], ssl.create_default_context(cafile=certificate.ca))
     server.close()
-    for connection in list(state.connections):
-        connection.shutdown()
-    await world.until(lambda: not state.connections)
 
 
 async def test_api_and_sandboxes_share_a_connection(world: World, secured: Secured) -> None:
@@ -80,7 +66,7 @@ async def test_api_and_sandboxes_share_a_connection(world: World, secured: Secur
             assert (await client.get("/hello")).json() == {"from": "api"}
             assert (await client.post("/", content=BODY, headers=world.headers(sandbox, port))).content == BODY
             assert (await client.post("/size", content=BODY)).json() == {"size": len(BODY)}
-        assert sum(isinstance(each, ClientConnection) for each in secured.state.connections) == 1
+        assert len(world.edge.connections) == 1
     assert sandbox.heard[0].get("x-forwarded-proto") == "https"
 
 

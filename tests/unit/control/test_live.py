@@ -23,6 +23,8 @@ US = Principal(TEAM, FULL, None)
 
 
 class NoTraffic:
+    known_since: float | None = 0.0
+
     def traffic(self, sandbox: SandboxId) -> Traffic:
         return Traffic()
 

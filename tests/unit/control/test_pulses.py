@@ -31,6 +31,7 @@ class Silent:
     def __init__(self) -> None:
         self.forgotten: list[SandboxId] = []
         self.seen = Traffic()
+        self.known_since: float | None = 0.0
 
     def traffic(self, sandbox: SandboxId) -> Traffic:
         return self.seen

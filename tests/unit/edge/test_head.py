@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roost.domain.errors import Invalid, Unavailable
 from roost.edge.body import ChunkedBody, NoBody, OpenBody, SizedBody
-from roost.edge.head import Peer, parse_request, parse_response, render_request, render_response
+from roost.edge.head import Peer, parse_request, parse_response, render_for_api, render_request, render_response
 
 STRANGER = Peer(b"198.51.100.7", b"http")
 LOCAL = Peer(b"127.0.0.1", b"http")
@@ -147,3 +147,19 @@ def test_noise_is_read_or_refused_and_never_splits_in_two(noise: bytes) -> None:
     for rendered in (render_request(head, STRANGER, None), head.render(keep_upgrade=False)):
         assert rendered.index(b"\r\n\r\n") == len(rendered) - 4
         assert b"\n" not in rendered.replace(b"\r\n", b"")
+
+
+def test_a_stranger_does_not_tell_the_api_who_it_is() -> None:
+    head = parse_request(
+        b"GET /v1 HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: y\r\n"
+        b"Connection: x-private, upgrade\r\nX-Private: 1\r\nUpgrade: h2c\r\nA: b\r\n\r\n"
+    )
+    assert render_for_api(head, STRANGER, None) == (
+        b"GET /v1 HTTP/1.1\r\nHost: x\r\nA: b\r\nX-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: http\r\n\r\n"
+    )
+
+
+def test_what_concerns_a_whole_site_is_the_apis_to_say() -> None:
+    head = parse_response(b'HTTP/1.1 200 OK\r\nClear-Site-Data: "cache"\r\n\r\n')
+    assert b"Clear-Site-Data" not in render_response(head, close=False)
+    assert b"Clear-Site-Data" in render_response(head, close=False, is_ours=True)

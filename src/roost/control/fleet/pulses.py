@@ -84,7 +84,7 @@ class Pulses:
         pulse = self._pulse(record)
         traffic = self._ledger.traffic(record.id)
         return Signals(
-            watched_since=pulse.watched_since,
+            watched_since=max(pulse.watched_since, self._counted_since()),
             last_byte_at=traffic.last_byte_at,
             open_connections=traffic.open_connections,
             cpu_at=pulse.cpu_at,
@@ -93,6 +93,11 @@ class Pulses:
             network_bytes_per_s=pulse.network_bytes_per_s,
             dozing=record.id in self.dozing,
         )
+
+    def _counted_since(self) -> float:
+        """While nobody counts traffic, everybody may be busy."""
+        since = self._ledger.known_since
+        return self._clock.now() if since is None else since
 
     def recent(self, sandbox: SandboxId) -> tuple[Reading, ...]:
         """The last readings, oldest first, also of those that sleep by now."""

@@ -43,6 +43,8 @@ class RouteTable:
         self._links: dict[LinkId, Link] = {}
         self._links_of: dict[SandboxId, dict[str, Link]] = {}  # by digest
         self._watchers: WeakSet[Changes] = WeakSet()
+        self.announced = 0
+        """How many changes there were so far."""
 
     def load(self, records: Iterable[Sandbox], links: Iterable[Link]) -> None:
         """What there was before the first change that is heard."""
@@ -144,6 +146,7 @@ class RouteTable:
             self._announce(Route(route.sandbox, route.team, record.incarnation, None, route.access_token, wakes=False))
 
     def _announce(self, route: Route) -> None:
+        self.announced += 1
         for watcher in self._watchers:
             watcher.add(route)
 
@@ -154,6 +157,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._pending: dict[SandboxId, Route] = {}
+        self._is_nudged = False
         self._news = anyio.Event()
 
     def add(self, route: Route) -> None:
@@ -163,6 +167,21 @@ class Changes:
 
     def __aiter__(self) -> AsyncIterator[Route]:
         return self
+
+    def nudge(self) -> None:
+        """Its reader gets a batch, with or without changes."""
+        self._is_nudged = True
+        self._news.set()
+
+    async def next_batch(self) -> list[SandboxId]:
+        """Everything not yet read, at once: whose route changed."""
+        while not self._pending and not self._is_nudged:
+            self._news = anyio.Event()
+            await self._news.wait()
+        self._is_nudged = False
+        changed = list(self._pending)
+        self._pending.clear()
+        return changed
 
     async def __anext__(self) -> Route:
         while not self._pending:

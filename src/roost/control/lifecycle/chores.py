@@ -15,6 +15,7 @@ from roost.contracts.usage import UsageLog
 from roost.control.access.revocations import Revocations
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
+from roost.control.fleet.route_feed import ServedRoutes
 from roost.control.lifecycle.collector import Collector
 from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.guard import guard
@@ -99,11 +100,21 @@ class EndAtDeadline(Quiet):
 class SleepWhenIdle:
     """Of the look around: sandboxes in which nothing happens are paused."""
 
-    def __init__(self, *, store: Store, clock: Clock, flights: Flights, pulses: Pulses, tasks: SandboxTasks) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        flights: Flights,
+        pulses: Pulses,
+        served_routes: ServedRoutes,
+        tasks: SandboxTasks,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._flights = flights
         self._pulses = pulses
+        self._served_routes = served_routes
         self._tasks = tasks
 
     def read(self, here: Sequence[Sandbox], report: NodeReport) -> None:
@@ -118,6 +129,8 @@ class SleepWhenIdle:
                 self._tasks.start(record.id, self._sleep)
 
     async def _sleep(self, sandbox: SandboxId) -> None:
+        if not await self._served_routes.refresh():
+            return  # nobody knows what moves through the edge now
         async with self._store.reading() as reader:
             record = await reader.get(Sandbox, sandbox)
         if record is None or record.state is not State.RUNNING:

@@ -127,12 +127,14 @@ class Hands:
             await leave(transaction, record, Why.WENT_AWAY, now)
 
     def _lost_at(self, sandbox: SandboxId, driver: Driver) -> float:
-        return lost_at(driver, self._ledger.watched_at(sandbox, driver.link), self._began_at or 0.0)
+        counted_since = self._ledger.known_since
+        began_at = max(self._began_at or 0.0, self._clock.now() if counted_since is None else counted_since)
+        return lost_at(driver, self._ledger.watched_at(sandbox, driver.link), began_at)
 
 
 def lost_at(driver: Driver, watched_at: float | None, began_at: float) -> float:
-    """When a person counts as gone, if they do not show themselves before. A server that started just now gives all of them time
-    to come back."""
+    """When a person counts as gone, if they do not show themselves before. A server or an edge that started just now gives all
+    of them time to come back."""
     return max(driver.since, watched_at or 0.0, began_at) + GRACE_S
 
 

@@ -1,0 +1,1 @@
+"""The route feed between control's process and the edge's."""
