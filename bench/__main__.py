@@ -14,7 +14,7 @@ from bench.server import serving
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
-    parser.add_argument("--only", choices=["engine", "throughput", "doze"], help="measure this part alone")
+    parser.add_argument("--only", choices=["engine", "throughput", "doze", "edge"], help="measure this part alone")
     parser.add_argument("--bare", action="store_true", help="without the desktop and Mission Control, which need a browser")
     parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
     options = parser.parse_args()
@@ -25,6 +25,9 @@ def main() -> int:
         return _end(figures, options.name)
     if options.only == "doze":
         return _end(doze.measure(quick=options.quick), options.name)
+    if options.only == "edge":
+        with serving() as bench:
+            return _end(edge.measure(bench, quick=options.quick), options.name)
     with serving() as bench:
         template = next(each for each in bench.roost.templates() if each.name == "base")
         version = next(bench.settings.engines.iterdir()).name

@@ -29,6 +29,7 @@ SETTLE_S = 5.0  # the pool refills; not part of any figure
 
 # The bars: what the edge may add to a small request, how long a file may take, what an idle tunnel may hold.
 ADDED_P50_S, ADDED_P99_S = 0.0015, 0.004
+API_P50_S, API_P99_S = 0.0005, 0.004
 FILE_S = FILE_BYTES / 200e6
 TUNNEL_BYTES = 40_000
 
@@ -100,6 +101,7 @@ def measure(bench: Bench, *, quick: bool) -> list[Figure]:
         return [
             tunnels(bench, sandbox),  # first: later the server gives memory back that others took, and hides what these take
             *latency(ways, 500 if quick else 3000),
+            *api_latency(bench, sandbox, 500 if quick else 3000),
             *transfer(bench, sandbox, ways, 1 if quick else 3),
             streaming(bench, sandbox, ways),
         ]
@@ -108,23 +110,37 @@ def measure(bench: Bench, *, quick: bool) -> list[Figure]:
 
 
 def latency(ways: Ways, rounds: int) -> list[Figure]:
-    through, direct = [], []
     with ways.edge.connected() as one, ways.direct.connected() as other:
         asked = ways.edge.head("GET", "/health"), ways.direct.head("GET", "/health")
-        for number in range(rounds + 50):
-            times = _small_request(one, asked[0]), _small_request(other, asked[1])
-            if number >= 50:
-                through.append(times[0])
-                direct.append(times[1])
+        times = _in_turns((one, asked[0]), (other, asked[1]), rounds)
+    return _added("GET /health", times, ADDED_P50_S, ADDED_P99_S)
+
+
+def api_latency(bench: Bench, sandbox: Sandbox, rounds: int) -> list[Figure]:
+    """The same call of the API through the edge, and at control's own socket."""
+    way = Way(_server(bench), {"Authorization": f"Bearer {bench.roost.endpoint.key}"})
+    asked = way.head("GET", f"/v1/sandboxes/{sandbox.id}")
+    with way.connected() as one, socket.socket(socket.AF_UNIX) as other:
+        other.connect(str(bench.settings.api_socket))
+        times = _in_turns((one, asked), (other, asked), rounds)
+    return _added("an API call", times, API_P50_S, API_P99_S)
+
+
+def _in_turns(
+    through: tuple[socket.socket, bytes], direct: tuple[socket.socket, bytes], rounds: int
+) -> tuple[list[float], list[float]]:
+    pairs = [(_small_request(*through), _small_request(*direct)) for _ in range(50 + rounds)][50:]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _added(what: str, times: tuple[list[float], list[float]], p50_s: float, p99_s: float) -> list[Figure]:
     figures = []
-    for percent, bar_s in ((50, ADDED_P50_S), (99, ADDED_P99_S)):
-        ours, theirs = _percentile(through, percent), _percentile(direct, percent)
+    for percent, bar_s in ((50, p50_s), (99, p99_s)):
+        ours, theirs = _percentile(times[0], percent), _percentile(times[1], percent)
         added = max(ours - theirs, 0.0)
         note = f"{ours * 1000:.2f} ms through the edge, {theirs * 1000:.2f} ms directly"
         facts = {"edge_s": ours, "direct_s": theirs}
-        figures.append(
-            Figure(f"edge adds to GET /health, p{percent}", [added], "at most", [bar_s], bar=1.0, note=note, facts=facts)
-        )
+        figures.append(Figure(f"edge adds to {what}, p{percent}", [added], "at most", [bar_s], bar=1.0, note=note, facts=facts))
     return figures
 
 
@@ -140,11 +156,11 @@ def transfer(bench: Bench, sandbox: Sandbox, ways: Ways, rounds: int) -> list[Fi
     figures = []
     for name, move, ends in (("download", _download, ways), ("upload", _upload, ways), ("upload, dropped,", _upload, sink)):
         through, direct = [], []
-        before = _peak_bytes(bench.pid, reset=True)
+        before = _peak_bytes(bench.role("edge"), reset=True)
         for _ in range(rounds):
             through.append(move(ends.edge))
             direct.append(move(ends.direct))
-        growth = _peak_bytes(bench.pid) - before
+        growth = _peak_bytes(bench.role("edge")) - before
         ours, theirs = (FILE_BYTES / min(taken) / 1e6 for taken in (through, direct))
         facts = {"edge_mb_s": ours, "direct_mb_s": theirs, "memory_growth_bytes": float(growth)}
         note = f"{ours:.0f} MB/s through the edge, {theirs:.0f} MB/s directly; memory grew {growth / 1e6:.1f} MB"
@@ -172,9 +188,9 @@ def tunnels(bench: Bench, sandbox: Sandbox) -> Figure:
 
     try:
         open_tunnels(50)  # what the first ones cost is not the price of one more
-        before = _resident_bytes(bench.pid)
+        before = _resident_bytes(bench.role("edge"))
         open_tunnels(TUNNELS)
-        each = (_resident_bytes(bench.pid) - before) / TUNNELS
+        each = (_resident_bytes(bench.role("edge")) - before) / TUNNELS
     finally:
         for connection in held:
             connection.close()
@@ -208,7 +224,7 @@ def streaming(bench: Bench, sandbox: Sandbox, ways: Ways) -> Figure:
             ) as answer:
                 assert b'"exited":true' in answer.read().replace(b" ", b""), answer.read()
             times.append(time.perf_counter() - started)
-    upstream = sum(remote == (ways.direct.address[0], AGENT_PORT) for remote in _connections(bench.pid))
+    upstream = sum(remote == (ways.direct.address[0], AGENT_PORT) for remote in _connections(bench.role("edge")))
     assert len(dialled) == 1, f"the client dialled {len(dialled)} times"
     note = f"{len(dialled)} connection to the edge, {upstream} open from there to the sandbox"
     return Figure("streamed command, three in a row", times, note=note, facts={"connections": float(len(dialled))})
@@ -220,7 +236,7 @@ def _ways(bench: Bench, sandbox: Sandbox) -> Ways:
     with edge.connected() as connection:
         _small_request(connection, edge.head("GET", "/health"))
         # The edge is connected to the sandbox now, and to others perhaps: the one that takes the token is it.
-        for address, port in set(_connections(bench.pid)):
+        for address, port in set(_connections(bench.role("edge"))):
             direct = Way((address, port), token)
             if port == AGENT_PORT and _takes(direct):
                 return Ways(edge, direct)
@@ -243,11 +259,20 @@ def _small_request(connection: socket.socket, head: bytes) -> float:
     started = time.perf_counter()
     connection.sendall(head)
     answer = connection.recv(65536)
-    while not answer.endswith(b"\r\n\r\n"):
+    while (size := _size(answer)) is None or len(answer) < size:
         answer += connection.recv(65536)
     taken = time.perf_counter() - started
-    assert answer.startswith(b"HTTP/1.1 204"), answer[:200]
+    assert answer.startswith(b"HTTP/1.1 20"), answer[:200]
     return taken
+
+
+def _size(answer: bytes) -> int | None:
+    """Of the whole answer, once its head is there."""
+    head, end, _ = answer.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    return len(head) + 4 + length
 
 
 def _download(way: Way) -> float:

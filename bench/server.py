@@ -14,6 +14,7 @@ from pathlib import Path
 
 from roost.client.blocking.roost import Roost
 from roost.settings import Settings
+from roost.setup.running import find_running
 
 WARM = 4
 
@@ -25,6 +26,12 @@ class Bench:
     settings: Settings
     roost: Roost
     pid: int
+
+    def role(self, name: str) -> int:
+        """The pid of one of the server's processes."""
+        running = find_running(self.settings.home)
+        assert running is not None
+        return next(role.pid for role in running.roles if role.name == name)
 
 
 @contextmanager
