@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import select
@@ -101,9 +100,6 @@ def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_js
     os.environ["PATH"] = search_path()  # for whatever the server starts, nft first of all
 
     def on_ready(info: serving.ServerInfo) -> None:
-        # What is there by now stays. To look through all of it again and again held everything up for 0.1 s each time.
-        gc.collect()
-        gc.freeze()
         told = {"url": info.url, "pid": info.pid, "key": info.key, "ca": str(info.ca) if info.ca else None}
         if ready_fd is not None:
             os.write(ready_fd, json.dumps(told).encode())
