@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -41,9 +41,16 @@ class Sentry:
 async def sentry(state: Path) -> AsyncIterator[Sentry]:
     engine = Sentry()
     server = await asyncio.start_unix_server(engine.answer, state / "control")
-    (state / "one_sandbox:one.state").write_text(json.dumps({"sandbox": {"pid": 0, "controlSocketPath": str(state / "control")}}))
-    async with server:
-        yield engine
+    process = await asyncio.create_subprocess_exec("sh", "-c", "read _", "one", stdin=asyncio.subprocess.PIPE)
+    told = {"sandbox": {"pid": process.pid, "controlSocketPath": str(state / "control")}}
+    (state / "one_sandbox:one.state").write_text(json.dumps(told))
+    try:
+        async with server:
+            yield engine
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 def server(state: Path) -> GVisor:
