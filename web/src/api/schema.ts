@@ -1394,11 +1394,6 @@ export interface components {
              */
             scope: string;
         };
-        /**
-         * Kind
-         * @enum {string}
-         */
-        Kind: "disk" | "disk+memory";
         /** LinkBody */
         LinkBody: {
             /**
@@ -2315,6 +2310,11 @@ export interface components {
             /** Name */
             name?: string | null;
         };
+        /**
+         * SnapshotKind
+         * @enum {string}
+         */
+        SnapshotKind: "disk" | "disk+memory";
         /** SnapshotModel */
         SnapshotModel: {
             /**
@@ -2325,7 +2325,7 @@ export interface components {
             created_at: string;
             /** Id */
             id: string;
-            kind: components["schemas"]["Kind"];
+            kind: components["schemas"]["SnapshotKind"];
             /** Memory Bytes */
             memory_bytes: number;
             /** Name */
@@ -7332,10 +7332,10 @@ type ReadonlyArray<T> = [
 ] ? Readonly<Exclude<T, undefined>> : Readonly<Exclude<T, undefined>[]>;
 export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.tokens_rotated", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built", "template.failed"];
 export const fileTypeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["FileType"]> = ["file", "directory", "symlink", "other"];
-export const kindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Kind"]> = ["disk", "disk+memory"];
 export const linkModeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["LinkMode"]> = ["view", "control"];
 export const onTimeoutValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["OnTimeout"]> = ["pause", "kill"];
 export const purposeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Purpose"]> = ["sleep", "kept", "fork", "template", "trash"];
 export const questionKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["QuestionKind"]> = ["question", "approval"];
 export const questionStateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["QuestionState"]> = ["open", "answered", "expired", "withdrawn"];
+export const snapshotKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["SnapshotKind"]> = ["disk", "disk+memory"];
 export const stateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["State"]> = ["creating", "running", "pausing", "paused", "resuming", "snapshotting", "killing", "dead"];

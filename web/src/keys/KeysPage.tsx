@@ -101,8 +101,8 @@ export default function KeysPage() {
           }}
         >
           <p>
-            Programs that use the key ending in <code>…{doomed.hint}</code> are refused from now on. Links that were made with it end,
-            and tokens of sandboxes that it was given are changed. This cannot be undone; make a new key instead.
+            Programs that use the key ending in <code>…{doomed.hint}</code> are refused from now on. Links that were made with it
+            end, and tokens of sandboxes that it was given are changed. This cannot be undone; make a new key instead.
           </p>
           {doomed.id === own && (
             <Notice tone="warning">
