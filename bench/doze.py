@@ -6,7 +6,7 @@ import time
 
 import httpx
 
-from bench.cases import SETTLE_S, idle_cost, timed
+from bench.cases import SETTLE_S, guest_python, idle_cost, timed
 from bench.report import Figure
 from bench.server import Bench, serving
 
@@ -21,7 +21,7 @@ def measure(*, quick: bool) -> list[Figure]:
 
 def _wake(bench: Bench, rounds: int) -> list[Figure]:
     sandbox = bench.roost.create()
-    sandbox.start("cd /srv && exec python3 -m http.server 8000").close()
+    sandbox.start([*guest_python(sandbox), "-m", "http.server", "--directory", "/tmp", "8000"]).close()
     headers = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "8000"}
     times: list[float] = []
     with httpx.Client(timeout=30) as client:
