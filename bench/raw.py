@@ -73,7 +73,10 @@ class Raw:
         return self._timed("delete", "-force", name)
 
     def remove(self, name: str) -> None:
-        self.delete(name)
+        try:
+            self.delete(name)
+        except subprocess.CalledProcessError:  # among several that start or end, the engine may find one half gone
+            self.delete(name)
         self.clear(name)
 
     def clear(self, name: str) -> None:
