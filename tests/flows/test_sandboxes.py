@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from roost.control.sandboxes.sandboxes import CreateSandbox, SandboxChanges, SandboxFilter
+from roost.control.sandboxes.requests import CreateSandbox, SandboxChanges, SandboxFilter
 from roost.domain.errors import (
     EngineFailed,
     IdempotencyMismatch,

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from roost.control.sandboxes.sandboxes import CreateSandbox
+from roost.control.sandboxes.requests import CreateSandbox
 from roost.domain.errors import EngineFailed, TemplateBuildFailed, TemplateNotFound, TemplateNotReady, TemplateUnmade
 from roost.domain.events import EventKind
 from roost.domain.sandbox import Sandbox, Size

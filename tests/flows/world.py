@@ -20,7 +20,7 @@ from roost.contracts.ledger import Traffic
 from roost.contracts.store import EventQuery, Query
 from roost.control.compose import Control, Dependencies, compose
 from roost.control.fleet.reported_ledger import ReportedLedger
-from roost.control.sandboxes.sandboxes import CreateSandbox
+from roost.control.sandboxes.requests import CreateSandbox
 from roost.domain import access
 from roost.domain.access import FULL, Principal
 from roost.domain.events import Event, EventKind

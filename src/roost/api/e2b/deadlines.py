@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roost.api.access import Caller, Use
 from roost.control.sandboxes.checks import LONGEST_TIMEOUT_S
-from roost.control.sandboxes.sandboxes import SandboxChanges
+from roost.control.sandboxes.requests import SandboxChanges
 from roost.domain.errors import Invalid
 from roost.domain.sandbox import Sandbox, SleepPolicy
 

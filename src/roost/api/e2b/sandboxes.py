@@ -14,7 +14,7 @@ from roost.api.e2b import deadlines, models, names, network, rendering
 from roost.api.e2b.errors import not_there
 from roost.api.e2b.models import Ref
 from roost.api.e2b.references import living
-from roost.control.sandboxes.sandboxes import CreateSandbox, SandboxFilter
+from roost.control.sandboxes.requests import CreateSandbox, SandboxFilter
 from roost.domain.errors import Conflict, Invalid, NotFound, SandboxDead
 from roost.domain.lifecycle import State
 from roost.domain.sandbox import OnTimeout, SleepPolicy

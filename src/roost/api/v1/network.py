@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from roost.api.v1.schema import GIVEN, TAKEN, Pairs, Text, Whole
-from roost.control.sandboxes.sandboxes import EgressChange, IngressChange
+from roost.control.sandboxes.requests import EgressChange, IngressChange
 from roost.domain.egress import OPEN, Egress
 from roost.domain.proxy import Proxy
 from roost.domain.rules import MASK, masked

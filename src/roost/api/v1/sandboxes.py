@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Header, Path, Query, Response
 from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.v1 import models, network, rendering
 from roost.api.v1.responses import errors
-from roost.control.sandboxes.sandboxes import CreateSandbox, SandboxChanges, SandboxFilter
+from roost.control.sandboxes.requests import CreateSandbox, SandboxChanges, SandboxFilter
 from roost.domain.errors import Invalid
 from roost.domain.sandbox import SizeChange, SleepPolicy
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 
 from roost.contracts.clock import Clock
 from roost.contracts.store import Idempotency, Query, Reader, Store, Transaction
@@ -19,17 +16,16 @@ from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.moves import Intent, NewSandbox
 from roost.control.sandboxes.checks import (
     check_egress,
-    check_env,
     check_ingress,
     check_metadata,
     check_name,
     check_policy,
     check_room,
     check_seconds,
-    check_size,
 )
 from roost.control.sandboxes.pages import Page, read_page
 from roost.control.sandboxes.references import CreateSource, check_key, find_sandbox, find_source
+from roost.control.sandboxes.requests import CreateSandbox, SandboxChanges, SandboxFilter, Unset, check_request
 from roost.control.sandboxes.trash import Trash
 from roost.control.templates.builds import Builds
 from roost.domain import ids
@@ -50,69 +46,12 @@ from roost.domain.ids import NodeId, SandboxId, TeamId
 from roost.domain.lifecycle import ASLEEP, LIVING, Action, State
 from roost.domain.node import Usage
 from roost.domain.rules import unmasked
-from roost.domain.sandbox import PUBLIC, Hold, Ingress, Sandbox, Size, SizeChange, SleepPolicy
+from roost.domain.sandbox import Hold, Ingress, Sandbox, SleepPolicy
 
-LONGEST_KEY = 256
 MOST_SAMPLES = 20_000
 LATELY_S = 30.0
 
-PolicyChange = Callable[[SleepPolicy], SleepPolicy]
-EgressChange = Callable[[Egress], Egress]
-IngressChange = Callable[[Ingress], Ingress]
 _Change = Callable[[Sandbox], Sandbox]
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSandbox:
-    """What a new sandbox is to be. `template` may also be a snapshot of the team's, by id or name."""
-
-    template: str = "base"
-    name: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    policy: SleepPolicy = field(default_factory=SleepPolicy)
-    size: SizeChange = field(default_factory=SizeChange)  # of the template's
-    egress: Egress = OPEN
-    ingress: Ingress = PUBLIC  # one that is not public gets its token here
-    idempotency_key: str | None = None
-
-    def digest(self) -> str:
-        content = {key: value for key, value in asdict(self).items() if key != "idempotency_key"}
-        content["size"] = content["size"] if self.size != SizeChange() else None
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-class Unset(Enum):
-    """Not mentioned, so not changed. None may be a value."""
-
-    UNSET = "unset"
-
-
-UNSET = Unset.UNSET
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxChanges:
-    name: str | Unset | None = UNSET
-    metadata: Mapping[str, str] | Unset = UNSET
-    policy: SleepPolicy | PolicyChange | Unset = UNSET  # a change is made to the policy as it is then
-    egress: EgressChange | Unset = UNSET
-    ingress: IngressChange | Unset = UNSET
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxFilter:
-    """Which sandboxes, in which order. No states means the living ones."""
-
-    states: tuple[State, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    template: str | None = None
-    name_prefix: str | None = None
-    created_from: float | None = None
-    started_after: float | None = None
-    oldest_first: bool = False
-    limit: int = 100
-    cursor: str | None = None
 
 
 class Sandboxes:
@@ -394,20 +333,6 @@ class Sandboxes:
             return changed
         timeout_s = changed.policy.timeout_s
         return replace(changed, expires_at=None if timeout_s is None else self._clock.now() + timeout_s)
-
-
-def check_request(request: CreateSandbox, *, private_proxies: bool = False) -> None:
-    """Raises Invalid, naming what is wrong with it."""
-    check_name(request.name)
-    check_metadata(request.metadata)
-    check_env(request.env)
-    check_policy(request.policy)
-    check_ingress(request.ingress)
-    check_egress(request.egress, private_proxies=private_proxies)
-    check_size(request.size.of(Size()))
-    key = request.idempotency_key
-    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
-        raise Invalid("idempotency_key_invalid", f"An idempotency key has 1 to {LONGEST_KEY} printable characters.", key=key[:40])
 
 
 def _unmasked(wanted: Egress, kept: Egress) -> Egress:
