@@ -9,8 +9,9 @@ from roost.domain.ids import SandboxId
 from roost.domain.node import KillOrder
 from roost.domain.sandbox import Size
 from roost.testing.clock import ManualClock
+from roost.testing.cluster import FakeSnapshots
 from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig, capture, snapshot_id
-from roost.testing.node import FakeNode, FakeSnapshots
+from roost.testing.node import FakeNode
 from tests.conformance.remote import across
 
 pytestmark = pytest.mark.anyio

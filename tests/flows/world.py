@@ -33,8 +33,9 @@ from roost.domain.template import Recipe, TemplateCommand
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
 from roost.testing.clock import ManualClock
+from roost.testing.cluster import FakeCluster, FakeSnapshots
 from roost.testing.faults import CrashPoint, FrailNode, FrailSnapshots, FrailStore, ServerDied
-from roost.testing.node import FakeCluster, FakeGuest, FakeNode, FakeSnapshots
+from roost.testing.node import FakeGuest, FakeNode
 from roost.testing.store import MemoryStore
 
 TEAM = DEFAULT_TEAM

@@ -34,7 +34,7 @@ class Held:
     container: Container
     alive: bool
     size: Size
-    stillness: FreezeLock
+    freeze_lock: FreezeLock
     alarm: MemoryAlarm | None = None
     dozing: bool = False  # its sandbox sleeps; its frozen process is kept. Written by `Holdings`
     watch: anyio.CancelScope | None = None
@@ -42,7 +42,7 @@ class Held:
     @property
     def source(self) -> CaptureSource:
         """It, as what is captured."""
-        return CaptureSource(self.container, self.size, self.stillness)
+        return CaptureSource(self.container, self.size, self.freeze_lock)
 
     def rest(self) -> None:
         """Its process is about to be ended, and nobody is to be told."""
@@ -150,8 +150,8 @@ class Holdings:
         try:
             async with anyio.create_task_group() as tasks:
                 if alarm is not None:
-                    size, stillness = held.size, held.stillness
-                    guard = Guard(runtime=runtime, container=name, size=size, alarm=alarm, stillness=stillness)
+                    size, freeze_lock = held.size, held.freeze_lock
+                    guard = Guard(runtime=runtime, container=name, size=size, alarm=alarm, freeze_lock=freeze_lock)
                     tasks.start_soon(guard.run)
                 await runtime.wait(name)
                 tasks.cancel_scope.cancel()

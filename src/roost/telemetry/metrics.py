@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
@@ -46,13 +46,6 @@ class MetricOutcome(StrEnum):
     FAILED = "failed"
 
 
-class Carried(StrEnum):
-    """Which way bytes went through the edge, seen from the sandbox."""
-
-    IN = "in"
-    OUT = "out"
-
-
 REGISTRY = CollectorRegistry(auto_describe=True)
 
 OPERATION_SECONDS = Histogram(
@@ -64,20 +57,10 @@ OPERATION_SECONDS = Histogram(
 )
 OPERATIONS_RUNNING = Gauge("roost_operations_running", "Pieces of work under way.", labelnames=("operation",), registry=REGISTRY)
 SANDBOXES = Gauge("roost_sandboxes", "Sandboxes by state.", labelnames=("state",), registry=REGISTRY)
-NODE_MEMORY_FREE_BYTES = Gauge("roost_node_memory_free_bytes", "Memory left for sandboxes.", registry=REGISTRY)
-NODE_DISK_FREE_BYTES = Gauge("roost_node_disk_free_bytes", "Room left on the volume.", registry=REGISTRY)
-EDGE_BYTES = Counter(
-    "roost_edge_bytes", "Bytes carried between callers and sandboxes.", labelnames=("direction",), registry=REGISTRY
-)
-EDGE_CONNECTIONS = Gauge("roost_edge_connections", "Connections to sandboxes that are open.", registry=REGISTRY)
 
 
 def count_sandbox(state: State, number: int) -> None:
     SANDBOXES.labels(state.value).set(number)
-
-
-def count_carried(direction: Carried, size_bytes: int) -> None:
-    EDGE_BYTES.labels(direction.value).inc(size_bytes)
 
 
 def render(accept: str = "") -> tuple[bytes, str]:

@@ -23,7 +23,8 @@ from roost.domain.template import Template
 from roost.drivers.store.sql import SqlStore
 from roost.edge.ledger import TrafficLedger
 from roost.testing.clock import ManualClock
-from roost.testing.node import FakeCluster, FakeImage, FakeNode
+from roost.testing.cluster import FakeCluster
+from roost.testing.node import FakeImage, FakeNode
 from roost.testing.store import MemoryStore
 
 AnyStore = MemoryStore | SqlStore

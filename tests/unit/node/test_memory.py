@@ -98,9 +98,9 @@ async def started(guest: Guest, tmp_path: Path) -> FreezeLock:
     return FreezeLock(guest, "one")
 
 
-def guard(guest: Guest, bell: Bell, stillness: FreezeLock, limit_mb: int, *, pids: int = 0, calm_s: float = 5.0) -> Guard:
+def guard(guest: Guest, bell: Bell, freeze_lock: FreezeLock, limit_mb: int, *, pids: int = 0, calm_s: float = 5.0) -> Guard:
     size = Size(memory_mb=limit_mb, pids=pids)
-    return Guard(runtime=guest, container="one", size=size, alarm=bell, stillness=stillness, stall_s=0.05, calm_s=calm_s)
+    return Guard(runtime=guest, container="one", size=size, alarm=bell, freeze_lock=freeze_lock, stall_s=0.05, calm_s=calm_s)
 
 
 async def until_settled(guard: Guard, bell: Bell) -> None:
@@ -194,9 +194,9 @@ async def test_machine_tasks_that_the_engine_keeps_are_no_crowd(tmp_path: Path) 
 async def test_a_guard_that_is_ended_midway_leaves_the_guest_running(tmp_path: Path) -> None:
     guest = Guest(300)
     guest.go_on = anyio.Event()
-    stillness = await started(guest, tmp_path)
+    freeze_lock = await started(guest, tmp_path)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(guard(guest, Bell(guest, 100), stillness, 100).run)
+        tasks.start_soon(guard(guest, Bell(guest, 100), freeze_lock, 100).run)
         await guest.reached.wait()
         assert guest.frozen
         tasks.cancel_scope.cancel()
@@ -206,10 +206,10 @@ async def test_a_guard_that_is_ended_midway_leaves_the_guest_running(tmp_path: P
 async def test_a_guard_at_work_does_not_set_going_what_a_capture_holds(tmp_path: Path) -> None:
     guest = Guest(300)
     bell = Bell(guest, 100)
-    stillness = await started(guest, tmp_path)
-    hold = FreezeHold(stillness)
+    freeze_lock = await started(guest, tmp_path)
+    hold = FreezeHold(freeze_lock)
     await hold.take()
-    await until_settled(guard(guest, bell, stillness, 100), bell)
+    await until_settled(guard(guest, bell, freeze_lock, 100), bell)
     assert guest.frozen, "the capture is not done with it"
     await hold.let_go()
     await hold.let_go()

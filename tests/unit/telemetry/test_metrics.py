@@ -3,17 +3,15 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from roost.domain.lifecycle import State
-from roost.telemetry.metrics import REGISTRY, Carried, count_carried, count_sandbox, render
+from roost.telemetry.metrics import REGISTRY, count_sandbox, render
 
 
 def test_the_page_is_readable_by_a_scraper() -> None:
     count_sandbox(State.PAUSED, 4)
-    count_carried(Carried.OUT, 10)
     body, kind = render()
     families = {family.name: family for family in text_string_to_metric_families(body.decode())}
     assert kind.startswith("text/plain; version=0.0.4")
     assert {s.labels["state"]: s.value for s in families["roost_sandboxes"].samples}["paused"] == 4
-    assert "roost_edge_bytes" in families
 
 
 def test_openmetrics_when_asked_for() -> None:

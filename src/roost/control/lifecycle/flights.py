@@ -96,10 +96,6 @@ class Flights:
         while self._busy:
             await self._quiet.wait()
 
-    def is_under_way(self, sandbox: SandboxId) -> bool:
-        """Whether a flight of this process is about it."""
-        return sandbox in self._flights
-
     # Asking
 
     async def create(self, prepare: Callable[[Transaction], Awaitable[Sequence[NewSandbox]]]) -> list[Flight]:

@@ -34,7 +34,7 @@ from roost.telemetry.log import get_logger
 LONGEST_TEXT = 4000
 LONGEST_CHOICE = 200
 MOST_CHOICES = 20
-MOST_OPEN = 100  # of one sandbox: an agent in a loop must not bury the others' questions
+MOST_OPEN = 100  # of one sandbox: an agent in a loop must not hide the others' questions
 LARGEST_PICTURE_BYTES = 1 << 20
 LONGEST_TTL_S = 30 * 24 * 3600.0
 LONGEST_WAIT_S = 300.0

@@ -45,7 +45,6 @@ class Shape(Generic[T]):
         self._columns = tuple(column.name for column in table.columns if column.name != BODY)
         self._rest = tuple(sorted(self.fields.difference(self._columns)))
         self._has_body = BODY in table.columns
-        self._dated = "created_at" in table.columns
 
     def dump(self, record: T, seals: Seals) -> Dumped:
         """All of it in one value, secrets sealed: as the log keeps it. Raises Invalid for text that no database keeps."""

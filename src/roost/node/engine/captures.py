@@ -42,7 +42,7 @@ class CaptureSource:
 
     container: Container
     size: Size
-    stillness: FreezeLock
+    freeze_lock: FreezeLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Captures:
             self._list_processes(container, order, processes),
         )
         container = await self._containers.note(container, phase=Phase.CAPTURING, snapshot=order.snapshot)
-        hold = FreezeHold(source.stillness)
+        hold = FreezeHold(source.freeze_lock)
         await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
         if order.keep_memory:

@@ -95,7 +95,7 @@ class Dozing:
                 self._crash_point("resume.thawing")
                 self._teardown.unpark(order.sandbox)
                 self._holdings.rouse(order.sandbox, held)
-                await held.stillness.thaw()
+                await held.freeze_lock.thaw()
                 self._crash_point("resume.thawed")
             await self._guest_setup.introduce(slot, order)
             with anyio.CancelScope(shield=True):

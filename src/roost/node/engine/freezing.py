@@ -37,17 +37,17 @@ class FreezeLock:
 class FreezeHold:
     """One holder's part in it: takes it once and lets go once, however often it is asked."""
 
-    def __init__(self, stillness: FreezeLock) -> None:
-        self._stillness = stillness
+    def __init__(self, freeze_lock: FreezeLock) -> None:
+        self._freeze_lock = freeze_lock
         self._held = False
 
     async def take(self) -> None:
         with anyio.CancelScope(shield=True):
-            await self._stillness.freeze()
+            await self._freeze_lock.freeze()
             self._held = True
 
     async def let_go(self) -> None:
         if self._held:
             with anyio.CancelScope(shield=True):
-                await self._stillness.thaw()
+                await self._freeze_lock.thaw()
                 self._held = False

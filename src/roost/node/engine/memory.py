@@ -41,13 +41,13 @@ class Guard:
     """Watches one container."""
 
     def __init__(
-        self, *, runtime: Runtime, container: str, size: Size, alarm: MemoryAlarm, stillness: FreezeLock,
+        self, *, runtime: Runtime, container: str, size: Size, alarm: MemoryAlarm, freeze_lock: FreezeLock,
         stall_s: float = STALL_S, calm_s: float = CALM_S,
     ) -> None:  # fmt: skip
         self._runtime = runtime
         self._container = container
         self._alarm = alarm
-        self._stillness = stillness
+        self._freeze_lock = freeze_lock
         self._limit_bytes = (size.memory_mb << 20) or math.inf
         self._most_tasks = size.pids or math.inf
         self._level_bytes = self._limit_bytes  # above it somebody has to end
@@ -111,7 +111,7 @@ class Guard:
         self._condemned = frozenset()  # their numbers will be others'
 
     async def _kill_hogs(self, *, again: bool) -> tuple[GuestProcess, ...]:
-        async with _still(self._stillness):
+        async with _still(self._freeze_lock):
             listed = await self._runtime.processes(self._container)
             held = self._alarm.look()  # it grew until it stood still
             self._condemned &= {each.pid for each in listed}
@@ -141,7 +141,7 @@ class Guard:
         """A fork bomb makes processes faster than signals reach them; frozen, it makes none."""
         if not await self._crowd():
             return
-        async with _still(self._stillness):
+        async with _still(self._freeze_lock):
             chosen = await self._crowd()
             await self._kill(chosen)
         if chosen:
@@ -160,8 +160,8 @@ class Guard:
 
 
 @contextlib.asynccontextmanager
-async def _still(stillness: FreezeLock) -> AsyncIterator[None]:
-    hold = FreezeHold(stillness)
+async def _still(freeze_lock: FreezeLock) -> AsyncIterator[None]:
+    hold = FreezeHold(freeze_lock)
     try:
         await hold.take()
         yield
