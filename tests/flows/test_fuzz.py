@@ -29,11 +29,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.hosts import Hosts
 from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
+from roost.edge.upstreams.api_upstream import ApiUpstream
 from roost.testing.routes import FakeRoutes
 
 from ..unit.api.house import House, open_house

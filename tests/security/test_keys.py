@@ -17,7 +17,7 @@ import pytest
 from roost.client import Sandbox
 from roost.domain.ids import AGENT_PORT
 from roost.domain.team import key_digest
-from roost.edge.access import sign
+from roost.edge.admission.access import sign
 from tests.real.server import Server, said, sandbox_of
 
 PATIENCE_S = 60.0

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from roost.client import Sandbox
-from roost.edge.access import sign
+from roost.edge.admission.access import sign
 from tests.real.server import DOMAIN, Server, eventually, sandbox_of, serving
 
 PATIENCE_S = 60.0

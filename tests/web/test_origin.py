@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from roost.client import Sandbox, calls
-from roost.edge.access import sign
+from roost.edge.admission.access import sign
 from tests.real.server import DOMAIN, Server, eventually
 from tests.web.browser import sign_in_by_name, visit
 from tests.web.impostor import impostor

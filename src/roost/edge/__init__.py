@@ -8,7 +8,11 @@ a port becomes a cookie here, which no program inside gets to see. At the API's 
 answers of sandboxes are only ever downloads.
 
 May import `contracts`, `telemetry`, `settings` and `domain`; never control, node or drivers.
-Start with `app` (the parts and how they are joined), then `connection` (one client), `dispatch` (whom a request is for),
-`permits` (what it may do), `relay` (one request to a sandbox and its answer), `api_turn` (one to the API), `screen` (one viewer)
-and `route_copy` (where sandboxes are).
+Start with `app` (the parts and how they are joined), then `connection` (one client), `relay` (one request to a sandbox and its
+answer), `api_turn` (one to the API) and `route_copy` (where sandboxes are).
+
+    admission   whom a request is for, and what it may do
+    upstreams   connections to whoever answers, and waking them
+    http        heads, bodies and frames as bytes
+    screens     viewers of a screen
 """

@@ -14,13 +14,13 @@ import anyio
 
 from roost.domain.errors import Invalid, Unavailable
 from roost.edge import pages
-from roost.edge.answer_heads import AnswerHeads
-from roost.edge.api_upstream import ApiUpstream, ControlAway
-from roost.edge.body import Body, NoBody, OpenBody
-from roost.edge.head import RequestHead, ResponseHead, render_for_api, render_response
+from roost.edge.http.answer_heads import AnswerHeads
+from roost.edge.http.body import Body, NoBody, OpenBody
+from roost.edge.http.head import RequestHead, ResponseHead, render_for_api, render_response
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Client
-from roost.edge.upstream import UpstreamConnection
+from roost.edge.upstreams.api_upstream import ApiUpstream, ControlAway
+from roost.edge.upstreams.upstream import UpstreamConnection
 
 log = logging.getLogger(__name__)
 

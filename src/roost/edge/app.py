@@ -19,15 +19,15 @@ import anyio.abc
 
 from roost.contracts.clock import Clock
 from roost.contracts.routes import Routes
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.dispatch import Dispatcher
+from roost.edge.admission.hosts import Hosts
+from roost.edge.admission.resolve import HostResolver
 from roost.edge.connection import ClientConnection
-from roost.edge.dispatch import Dispatcher
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
 from roost.edge.open_connections import OpenConnections
-from roost.edge.resolve import HostResolver
 from roost.edge.switchboard import Switchboard
+from roost.edge.upstreams.api_upstream import ApiUpstream
 
 
 class Edge:

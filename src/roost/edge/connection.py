@@ -11,21 +11,21 @@ from typing import Any, cast
 
 from roost.domain.errors import Invalid
 from roost.edge import pages
-from roost.edge.access import AccessStep
+from roost.edge.admission.access import AccessStep
+from roost.edge.admission.dispatch import Dispatcher
+from roost.edge.admission.permits import ScreenPermit, permit
+from roost.edge.admission.resolve import Target
 from roost.edge.api_turn import ApiTurn
-from roost.edge.api_upstream import ApiUpstream
-from roost.edge.body import Body, NoBody, OpenBody
-from roost.edge.dispatch import Dispatcher
-from roost.edge.head import Peer, RequestHead, is_secure, parse_request
+from roost.edge.http.body import Body, NoBody, OpenBody
+from roost.edge.http.head import Peer, RequestHead, is_secure, parse_request
+from roost.edge.http.sockets import detect_dead_peer, reset_when_closed
 from roost.edge.open_connections import OpenConnections
 from roost.edge.pages import ErrorAnswer
-from roost.edge.permits import ScreenPermit, permit
 from roost.edge.relay import Exchange
-from roost.edge.resolve import Target
-from roost.edge.screen import ScreenSession
-from roost.edge.sockets import detect_dead_peer, reset_when_closed
+from roost.edge.screens.screen import ScreenSession
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Turn
+from roost.edge.upstreams.api_upstream import ApiUpstream
 
 _HEAD_END = b"\r\n\r\n"
 _NO_BODY = NoBody()

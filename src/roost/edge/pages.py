@@ -21,7 +21,7 @@ from roost.domain.errors import (
     Unsupported,
 )
 from roost.domain.sandbox import Driver
-from roost.edge.head import RequestHead
+from roost.edge.http.head import RequestHead
 
 _JSON = b"application/json"
 _HTML = b"text/html; charset=utf-8"

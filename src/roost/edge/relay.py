@@ -10,19 +10,19 @@ from roost.contracts.routes import Route
 from roost.domain.errors import Invalid, RoostError, Unavailable
 from roost.domain.sandbox import Ingress
 from roost.edge import pages
-from roost.edge.answer_heads import AnswerHeads
-from roost.edge.api_host import restrict
-from roost.edge.body import Body, ChunkedBody, OpenBody
-from roost.edge.head import ResponseHead, render_request, render_response
+from roost.edge.admission.api_host import restrict
+from roost.edge.admission.permits import Permit
+from roost.edge.admission.resolve import Target
+from roost.edge.http.answer_heads import AnswerHeads
+from roost.edge.http.body import Body, ChunkedBody, OpenBody
+from roost.edge.http.head import ResponseHead, render_request, render_response
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import ErrorAnswer
-from roost.edge.patience import AgentPatience
-from roost.edge.permits import Permit
-from roost.edge.reach import Reach, answer_to, reason_of
-from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Client
-from roost.edge.upstream import Upstream
+from roost.edge.upstreams.patience import AgentPatience
+from roost.edge.upstreams.reach import Reach, answer_to, reason_of
+from roost.edge.upstreams.upstream import Upstream
 
 _REPEATABLE = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 _JOINED_BYTES = 64 * 1024  # a head and a first piece up to this size go out as one

@@ -12,11 +12,11 @@ from roost.contracts.clock import Clock
 from roost.contracts.routes import Route, Routes
 from roost.domain.errors import RoostError
 from roost.domain.ids import SandboxId
+from roost.edge.admission.signatures import Signatures
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
-from roost.edge.lines import Lines
-from roost.edge.signatures import Signatures
-from roost.edge.wake import Waker
+from roost.edge.upstreams.lines import Lines
+from roost.edge.upstreams.wake import Waker
 
 log = logging.getLogger(__name__)
 

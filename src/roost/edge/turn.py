@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from roost.domain.errors import Invalid
-from roost.edge.head import Peer
+from roost.edge.http.head import Peer
 from roost.edge.pages import ErrorAnswer
 
 

@@ -11,12 +11,12 @@ import anyio
 
 from roost.drivers.clock import SystemClock
 from roost.drivers.routes.remote import RemoteRouteFeed
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.hosts import Hosts
 from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
 from roost.edge.route_copy import RouteCopy
+from roost.edge.upstreams.api_upstream import ApiUpstream
 from roost.rpc.client import Client
 from roost.settings import Settings
 from roost.wiring.identity import VERSION

@@ -24,11 +24,11 @@ from uvicorn.server import ServerState
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId, new_sandbox_id
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.hosts import Hosts
 from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
+from roost.edge.upstreams.api_upstream import ApiUpstream
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 

@@ -12,7 +12,7 @@ import websockets
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from roost.edge.access import sign
+from roost.edge.admission.access import sign
 from roost.edge.limits import AGENT_PORT
 from tests.flows.edge.conftest import TOKEN, Sandbox, World, answer, hear
 

@@ -16,11 +16,11 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.hosts import Hosts
 from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
+from roost.edge.upstreams.api_upstream import ApiUpstream
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 from tests.flows.edge.conftest import DOMAIN, PATIENCE_S, Heard, World, answer, hear, serving_api

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
 from roost.domain.sandbox import Ingress
-from roost.edge.access import sign
+from roost.edge.admission.access import sign
 from roost.edge.limits import AGENT_PORT
 from roost.setup.tls import ensure_certificate, make_context
 from tests.flows.edge.conftest import TOKEN, Sandbox, World, answer, hear

@@ -16,11 +16,11 @@ import pytest
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.api_upstream import ApiUpstream
+from roost.edge.admission.hosts import Hosts
 from roost.edge.app import Edge
-from roost.edge.hosts import Hosts
 from roost.edge.ledger import TrafficLedger
 from roost.edge.limits import EdgeLimits
+from roost.edge.upstreams.api_upstream import ApiUpstream
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 from tests.flows.edge.conftest import serving_api

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.access import PRIVATE, AccessStep, admit, is_private, sign, signature_refusal
-from roost.edge.head import parse_request
+from roost.edge.admission.access import PRIVATE, AccessStep, admit, is_private, sign, signature_refusal
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import parse_request
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 
 ID = SandboxId("i0123456789abcdefghij")
 TOKEN = "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.domain.errors import Invalid
-from roost.edge.body import Body, ChunkedBody, NoBody, OpenBody, SizedBody
+from roost.edge.http.body import Body, ChunkedBody, NoBody, OpenBody, SizedBody
 
 
 def feed(body: Body, data: bytes, sizes: list[int]) -> int:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.domain.errors import Invalid, Unavailable
-from roost.edge.body import ChunkedBody, NoBody, OpenBody, SizedBody
-from roost.edge.head import Peer, parse_request, parse_response, render_for_api, render_request, render_response
+from roost.edge.http.body import ChunkedBody, NoBody, OpenBody, SizedBody
+from roost.edge.http.head import Peer, parse_request, parse_response, render_for_api, render_request, render_response
 
 STRANGER = Peer(b"198.51.100.7", b"http")
 LOCAL = Peer(b"127.0.0.1", b"http")

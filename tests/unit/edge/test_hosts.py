@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from roost.edge.hosts import Hosts
+from roost.edge.admission.hosts import Hosts
 
 HOSTS = Hosts("Roost.example:4700", ["box", "proxy.example.com."])
 

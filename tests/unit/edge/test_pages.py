@@ -6,7 +6,7 @@ import pytest
 
 from roost.domain.errors import Fault, Forbidden, Gone, SandboxDead, SandboxNotFound, TimedOut, Unavailable
 from roost.edge import pages
-from roost.edge.head import RequestHead, parse_request
+from roost.edge.http.head import RequestHead, parse_request
 
 
 def head(method: str = "GET", *lines: str) -> RequestHead:

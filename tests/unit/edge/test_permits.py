@@ -10,12 +10,12 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Driver, Ingress
-from roost.edge.access import AccessStep
-from roost.edge.head import parse_request
+from roost.edge.admission.access import AccessStep
+from roost.edge.admission.permits import LinkState, Permit, ScreenPermit, drives, permit
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import parse_request
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import ErrorAnswer
-from roost.edge.permits import LinkState, Permit, ScreenPermit, drives, permit
-from roost.edge.resolve import Target
 
 ID = SandboxId("i0123456789abcdefghij")
 TOKEN = "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"

@@ -12,12 +12,12 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId, SandboxId, TeamId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.domain.sandbox import Ingress
-from roost.edge.access import AccessStep
-from roost.edge.head import Peer, is_secure, parse_request
+from roost.edge.admission.access import AccessStep
+from roost.edge.admission.permits import Permit, permit
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import Peer, is_secure, parse_request
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import ErrorAnswer
-from roost.edge.permits import Permit, permit
-from roost.edge.resolve import Target
 
 ID = SandboxId("i0123456789abcdefghij")
 PORT = 8000

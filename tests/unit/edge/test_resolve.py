@@ -4,8 +4,8 @@ import pytest
 
 from roost.domain.errors import Invalid
 from roost.domain.ids import SandboxId
-from roost.edge.head import parse_request
-from roost.edge.resolve import HostResolver, Target
+from roost.edge.admission.resolve import HostResolver, Target
+from roost.edge.http.head import parse_request
 
 ID = SandboxId("i0123456789abcdefghij")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.edge.rfb import LONGEST_MESSAGE_BYTES, Viewer
+from roost.edge.screens.rfb import LONGEST_MESSAGE_BYTES, Viewer
 
 HELLO = b"RFB 003.008\n\x01\x00"
 GREETED = b"RFB 003.008\n\x01\x01"  # as it goes on: shared

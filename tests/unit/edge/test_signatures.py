@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.access import sign
-from roost.edge.head import parse_request
+from roost.edge.admission.access import sign
+from roost.edge.admission.resolve import Target
+from roost.edge.admission.signatures import Signatures
+from roost.edge.http.head import parse_request
 from roost.edge.limits import AGENT_PORT, EdgeLimits
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
-from roost.edge.signatures import Signatures
 from roost.testing.clock import ManualClock
 from roost.testing.routes import FakeRoutes
 

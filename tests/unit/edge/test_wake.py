@@ -6,7 +6,7 @@ import pytest
 from roost.contracts.routes import Route
 from roost.domain.errors import SandboxNotFound, TimedOut, Unavailable
 from roost.domain.ids import SandboxId, TeamId
-from roost.edge.wake import Waker
+from roost.edge.upstreams.wake import Waker
 from roost.testing.routes import FakeRoutes
 
 pytestmark = pytest.mark.anyio

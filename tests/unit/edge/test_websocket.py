@@ -6,8 +6,8 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.uri import parse_uri
 
-from roost.edge.head import RequestHead, parse_request
-from roost.edge.websocket import HandshakeRefused, WebSocket
+from roost.edge.http.head import RequestHead, parse_request
+from roost.edge.http.websocket import HandshakeRefused, WebSocket
 
 GOOD = (
     "Connection: keep-alive, Upgrade",

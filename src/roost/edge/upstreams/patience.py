@@ -17,11 +17,11 @@ import anyio
 
 from roost.contracts.routes import Route
 from roost.domain.errors import RoostError
-from roost.edge.head import RequestHead
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import RequestHead
 from roost.edge.limits import AGENT_PORT
-from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
-from roost.edge.upstream import Upstream
+from roost.edge.upstreams.upstream import Upstream
 
 _DEADLINE = b"connect-timeout-ms"
 _MILLISECONDS = re.compile(rb"[0-9]{1,10}")

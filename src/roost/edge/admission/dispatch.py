@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roost.edge import pages
-from roost.edge.api_host import refuse_browser, without_cookies
-from roost.edge.head import RequestHead
-from roost.edge.hosts import Hosts
+from roost.edge.admission.api_host import refuse_browser, without_cookies
+from roost.edge.admission.hosts import Hosts
+from roost.edge.admission.resolve import HostResolver, Target
+from roost.edge.admission.signatures import Signatures
+from roost.edge.http.head import RequestHead
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import HostResolver, Target
-from roost.edge.signatures import Signatures
 
 
 @dataclass(frozen=True, slots=True)

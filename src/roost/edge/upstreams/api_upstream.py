@@ -14,9 +14,9 @@ import anyio
 import anyio.lowlevel
 
 from roost.domain.errors import Unavailable
-from roost.edge.idle import IdleConnections
 from roost.edge.limits import EdgeLimits
-from roost.edge.upstream import UpstreamConnection
+from roost.edge.upstreams.idle import IdleConnections
+from roost.edge.upstreams.upstream import UpstreamConnection
 
 
 class ControlAway(Unavailable):

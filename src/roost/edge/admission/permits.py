@@ -13,13 +13,13 @@ from roost.contracts.routes import Route
 from roost.domain.ids import LinkId
 from roost.domain.link import Link, LinkMode, link_digest
 from roost.edge import pages
-from roost.edge.access import UNAUTHORIZED, AccessStep, admit, is_preflight, leads_to, may_enter, refusal, shows_token
-from roost.edge.head import RequestHead
+from roost.edge.admission.access import UNAUTHORIZED, AccessStep, admit, is_preflight, leads_to, may_enter, refusal, shows_token
+from roost.edge.admission.links import LinkState, link_state, value_in, without
+from roost.edge.admission.port_links import open_by_cookie, open_by_query, read_request
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import RequestHead
 from roost.edge.limits import AGENT_PORT
-from roost.edge.links import LinkState, link_state, value_in, without
 from roost.edge.pages import ErrorAnswer
-from roost.edge.port_links import open_by_cookie, open_by_query, read_request
-from roost.edge.resolve import Target
 
 SCREEN = b"/desktop/rfb"
 _LINKED = frozenset((b"/desktop/screenshot", b"/desktop/frames"))  # what a link opens beside the screen itself

@@ -23,11 +23,11 @@ from roost.contracts.clock import Clock
 from roost.contracts.routes import Route, Routes
 from roost.domain.ids import SandboxId
 from roost.edge import pages
-from roost.edge.access import is_preflight
-from roost.edge.head import RequestHead
+from roost.edge.admission.access import is_preflight
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import RequestHead
 from roost.edge.limits import AGENT_PORT, EdgeLimits
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 
 _SIGNATURE = re.compile(r"v1_[A-Za-z0-9+/]{43}")
 _METHODS = frozenset((b"GET", b"HEAD", b"POST"))

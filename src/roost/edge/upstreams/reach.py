@@ -12,11 +12,11 @@ from roost.contracts.routes import Route
 from roost.domain.errors import Conflict, Fault, RoostError, SandboxNotFound
 from roost.domain.ids import SandboxId
 from roost.edge import pages
-from roost.edge.head import RequestHead
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import RequestHead
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 from roost.edge.switchboard import Switchboard
-from roost.edge.upstream import PortClosed, PortUnreachable, Upstream
+from roost.edge.upstreams.upstream import PortClosed, PortUnreachable, Upstream
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
 
-from roost.edge.resolve import without_port
+from roost.edge.admission.resolve import without_port
 
 
 class Hosts:

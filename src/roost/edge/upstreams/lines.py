@@ -9,9 +9,9 @@ import anyio
 
 from roost.contracts.routes import Route
 from roost.domain.ids import SandboxId
-from roost.edge.idle import IdleConnections
 from roost.edge.limits import AGENT_PORT, EdgeLimits
-from roost.edge.upstream import BridgeHandshake, PortClosed, PortUnreachable, Upstream
+from roost.edge.upstreams.idle import IdleConnections
+from roost.edge.upstreams.upstream import BridgeHandshake, PortClosed, PortUnreachable, Upstream
 
 
 class Way(Enum):

@@ -17,10 +17,10 @@ from urllib.parse import parse_qs, unquote_to_bytes
 from roost.contracts.routes import Route
 from roost.domain.sandbox import Ingress
 from roost.edge import pages
-from roost.edge.head import RequestHead
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import RequestHead
 from roost.edge.limits import AGENT_PORT
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 
 # The agent's routes that are its node's alone: whoever could reach them from outside could take the sandbox over.
 PRIVATE = frozenset((b"init", b"freeze", b"unfreeze", b"collapse", b"fsfreeze", b"fsthaw", b"upgrade", b"roost"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from roost.domain.errors import Invalid
 from roost.domain.ids import SandboxId
-from roost.edge.head import RequestHead
+from roost.edge.http.head import RequestHead
 
 _SANDBOX = re.compile(r"[a-z0-9]{1,63}")
 _PORT = re.compile(r"[0-9]{1,5}")

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from urllib.parse import unquote_to_bytes
 
 from roost.contracts.routes import Route
-from roost.edge.head import RequestHead
+from roost.edge.http.head import RequestHead
 
 
 class LinkState(Enum):

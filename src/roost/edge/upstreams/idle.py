@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Generic, TypeVar
 
-from roost.edge.upstream import UpstreamConnection
+from roost.edge.upstreams.upstream import UpstreamConnection
 
 C = TypeVar("C", bound=UpstreamConnection)
 

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from roost.domain.errors import Unavailable
 from roost.domain.ids import SandboxId
-from roost.edge.head import RESPONSE_HEAD_END, parse_response
+from roost.edge.http.head import RESPONSE_HEAD_END, parse_response
 from roost.edge.limits import EdgeLimits
 
 

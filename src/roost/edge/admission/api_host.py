@@ -19,9 +19,9 @@ from dataclasses import replace
 from urllib.parse import parse_qs, quote
 
 from roost.edge import pages
-from roost.edge.head import Field, RequestHead, ResponseHead
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import Field, RequestHead, ResponseHead
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 
 # `fetch` and XMLHttpRequest; programs send none.
 _SERVED_DESTINATIONS = frozenset((None, b"empty"))

@@ -12,7 +12,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from roost.domain.errors import Invalid
-from roost.edge.head import RequestHead
+from roost.edge.http.head import RequestHead
 
 _BINARY = Subprotocol("binary")
 _REASON_BYTES = 123  # of a close frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roost.domain.errors import Unavailable
-from roost.edge.head import RESPONSE_HEAD_END, ResponseHead, parse_response
+from roost.edge.http.head import RESPONSE_HEAD_END, ResponseHead, parse_response
 
 
 class AnswerHeads:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from roost.domain.errors import Invalid, Unavailable
-from roost.edge.body import Body, ChunkedBody, NoBody, OpenBody, SizedBody
+from roost.edge.http.body import Body, ChunkedBody, NoBody, OpenBody, SizedBody
 
 Field = tuple[bytes, bytes, bytes]  # name in lower case, value, the line as it came
 

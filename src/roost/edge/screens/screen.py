@@ -13,16 +13,17 @@ import anyio
 
 from roost.contracts.routes import Route
 from roost.domain.errors import Gone, Invalid, NotFound, RoostError
-from roost.edge import pages, rfb
+from roost.edge import pages
+from roost.edge.admission.links import LinkState, link_state
+from roost.edge.admission.permits import ScreenPermit, drives
+from roost.edge.admission.resolve import Target
+from roost.edge.http.websocket import HandshakeRefused, WebSocket
 from roost.edge.limits import SCREEN_PORT
-from roost.edge.links import LinkState, link_state
-from roost.edge.permits import ScreenPermit, drives
-from roost.edge.reach import Reach
-from roost.edge.resolve import Target
+from roost.edge.screens import rfb
 from roost.edge.switchboard import Switchboard
 from roost.edge.turn import Client
-from roost.edge.upstream import PortClosed, Upstream
-from roost.edge.websocket import HandshakeRefused, WebSocket
+from roost.edge.upstreams.reach import Reach
+from roost.edge.upstreams.upstream import PortClosed, Upstream
 
 _WHY = "somebody opened its screen"
 _FRAMING_BYTES = 64 * 1024  # that a message of RFB may be cut into WebSocket messages

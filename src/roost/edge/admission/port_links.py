@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from roost.contracts.routes import Route
 from roost.domain.link import Link, link_digest
 from roost.edge import pages
-from roost.edge.head import Field, RequestHead
-from roost.edge.links import LinkState, link_state, value_in, without
+from roost.edge.admission.links import LinkState, link_state, value_in, without
+from roost.edge.admission.resolve import Target
+from roost.edge.http.head import Field, RequestHead
 from roost.edge.pages import ErrorAnswer
-from roost.edge.resolve import Target
 
 PARAMETER = b"roost_link"
 COOKIE = b"roost_link"
