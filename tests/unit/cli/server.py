@@ -159,7 +159,7 @@ def running_server(workdir: Path) -> Iterator[Server]:
         async def serve() -> None:
             async with open_house(start=time.time(), port=port) as house, anyio.from_thread.BlockingPortal() as portal:
                 router = Router(house, agent_url)
-                config = uvicorn.Config(router, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+                config = uvicorn.Config(router, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
                 server = uvicorn.Server(config)
                 ready.update(house=house, router=router, server=server, portal=portal)
                 is_ready.set()
