@@ -189,8 +189,10 @@ class AsyncProcess:
 
     async def _follow_end(self, error: RoostError | None) -> None:
         if error is None:
+            await self.close()
             raise Fault("bad_stream", "The agent ended the stream without saying how the process ended.")
         if error.code != "resource_exhausted":
+            await self.close()
             raise explained(error, self._tracker.pid)
         # We read so slowly that the agent let us go. What its ring still holds can be read; if that is not enough, it
         # says so.

@@ -16,6 +16,7 @@ from roost.client.calls import Call
 from roost.client.endpoint import Endpoint
 from roost.client.entering import Entering
 from roost.client.errors import from_answer
+from roost.client.pool import AsyncConnectionPool
 from roost.client.wire import (
     FIRST_DELAY_S,
     LIMITS,
@@ -41,7 +42,7 @@ class AsyncTransport:
             base_url=endpoint.url,
             headers=own_headers(endpoint.key),
             transport=transport
-            or httpx.AsyncHTTPTransport(verify=trust(endpoint), limits=LIMITS, socket_options=SOCKET_OPTIONS, trust_env=False),
+            or AsyncConnectionPool(verify=trust(endpoint), limits=LIMITS, socket_options=SOCKET_OPTIONS, trust_env=False),
             auth=self.entering,
             trust_env=False,
         )

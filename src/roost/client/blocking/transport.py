@@ -17,6 +17,7 @@ from roost.client.calls import Call
 from roost.client.endpoint import Endpoint
 from roost.client.entering import Entering
 from roost.client.errors import from_answer
+from roost.client.pool import ConnectionPool
 from roost.client.wire import (
     FIRST_DELAY_S,
     LIMITS,
@@ -42,7 +43,7 @@ class Transport:
             base_url=endpoint.url,
             headers=own_headers(endpoint.key),
             transport=transport
-            or httpx.HTTPTransport(verify=trust(endpoint), limits=LIMITS, socket_options=SOCKET_OPTIONS, trust_env=False),
+            or ConnectionPool(verify=trust(endpoint), limits=LIMITS, socket_options=SOCKET_OPTIONS, trust_env=False),
             auth=self.entering,
             trust_env=False,
         )
