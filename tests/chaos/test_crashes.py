@@ -17,7 +17,7 @@ from tests.real.server import Server, eventually, said, settles
 # control never heard.
 # Steps after which no more is to be found than after the one before them are left out: each costs five seconds.
 CREATE = ("begin", "clone", "restore", "done")
-PAUSE = ("begin", "directory", "freeze", "memory", "prove", "published", "frozen")
+PAUSE = ("begin", "directory", "freeze", "hold", "memory", "stop", "prove", "published", "frozen")
 RESUME = ("begin", "kept slot", "clone", "restore", "done")
 SNAPSHOT = ("begin", "directory", "memory", "disk", "thaw", "published", "done")
 KILL = ("begin", "ended", "written", "kept", "done")

@@ -128,6 +128,18 @@ class TestGVisor(RuntimeConformance):
         await bench.runtime.thaw("one")
         await bench.runtime.kill("one")
 
+    async def test_who_is_frozen_deep_stands_still_as_a_whole_until_it_is_frozen_less_deep(self, bench: Bench) -> None:
+        await bench.runtime.start("one", bench.bundle("one"))
+        for _ in range(2):
+            await bench.runtime.freeze("one", deep=True)
+            sentry = (await bench.runtime.inspect("one")).pid
+            threads = list(Path(f"/proc/{sentry}/task").glob("*/stat"))
+            assert threads and {stat.read_text().rpartition(")")[2].split()[0] for stat in threads} == {"T"}
+        await bench.runtime.freeze("one")
+        await bench.runtime.checkpoint("one", bench.image("image"))  # it answers again, and is frozen
+        await bench.runtime.thaw("one")
+        await bench.runtime.kill("one")
+
     async def test_a_checkpoint_into_a_used_directory_is_refused_and_the_container_lives(self, bench: Bench) -> None:
         image = bench.image("image")
         await bench.runtime.start("one", bench.bundle("one"))

@@ -44,8 +44,8 @@ class Runtime(Protocol):
 
     async def freeze(self, container: str, *, deep: bool = False) -> None:
         """No guest instruction runs afterwards; its network stack still answers. Deep: nothing of it runs, the network stack and
-        its clocks neither, and it costs no processor at all; all that may be asked of it then is to thaw or to end.
-        Raises SandboxLost when it is gone."""
+        its clocks neither, and it costs no processor at all; all that may be asked of it then is to freeze less deep, to thaw or
+        to end. May be repeated: it is frozen as deep as was asked last. Raises SandboxLost when it is gone."""
         ...
 
     async def thaw(self, container: str) -> None:

@@ -1,8 +1,9 @@
 """Takes the memory and the disk of a container into a snapshot. Manifest last.
 
 While it stands still: the agent is told, the engine writes the memory, the subvolume is snapshotted (in that order: the engine
-flushes what it holds of files). What takes long besides (sync, hashing) runs beside the disk's snapshot for a pause, since the
-guest is about to sleep anyway, and with the guest running again for a snapshot.
+flushes what it holds of files). One that is to sleep stands still as a whole from then on, its network stack too. What takes long
+besides (sync, hashing) runs beside the disk's snapshot for a pause, since the guest is about to sleep anyway, and with the guest
+running again for a snapshot.
 """
 
 from __future__ import annotations
@@ -81,8 +82,7 @@ class Captures:
         await steps.do("freeze", hold.take(), undo=hold.let_go)
         frozen_at = self._now()
         if order.keep_memory:
-            runtime, name = self._containers.engine_of(container), container.journal.container
-            await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
+            await self._take_memory(steps, container, paths, goes_on=thaw)
         if thaw:
             disk = await self._take_disk(steps, container, paths)
             await steps.do("thaw", hold.let_go())
@@ -148,6 +148,19 @@ class Captures:
 
     def _captured(self, manifest: Manifest) -> Captured:
         return Captured(manifest.snapshot, manifest.kind, manifest.memory_bytes, manifest.created_at, 0.0)
+
+    async def _take_memory(self, steps: Steps, container: Container, paths: SnapshotPaths, *, goes_on: bool) -> None:
+        """One that does not go on acknowledges nothing that its memory, as it was written, does not know of: what arrives is held
+        off until its network stack has stopped too. Whoever sent it would never send it again."""
+        runtime, name, slot = self._containers.engine_of(container), container.journal.container, container.slot
+        if goes_on or slot is None:
+            await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
+            return
+        slots = self._containers.slots
+        await steps.do("hold", slots.hold(slot), undo=lambda: slots.let_in(slot))
+        await steps.do("memory", self._checkpoint(runtime, name, paths.memory))
+        await steps.do("stop", runtime.freeze(name, deep=True), undo=lambda: runtime.freeze(name))
+        await slots.let_in(slot)
 
     async def _list_processes(self, container: Container, order: CaptureOrder, into: list[str]) -> None:
         if order.keep_memory:

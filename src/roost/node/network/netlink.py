@@ -23,11 +23,12 @@ _REQUEST, _ACK, _DUMP = 0x1, 0x4, 0x300
 _REPLACE, _EXCLUSIVE, _CREATE = 0x100, 0x200, 0x400
 _ERROR, _DONE = 2, 3
 _NEW_LINK, _DELETE_LINK, _NEW_ADDRESS, _DELETE_ADDRESS, _GET_ADDRESS = 16, 17, 20, 21, 22
-_NEW_ROUTE, _NEW_NEIGHBOUR, _DELETE_RULE = 24, 28, 33
+_NEW_ROUTE, _NEW_NEIGHBOUR, _NEW_RULE, _DELETE_RULE = 24, 28, 32, 33
 _DELETE_CONNECTIONS = 1 << 8 | 2  # of the subsystem that tracks connections
 _NESTED = 0x8000
 _UP = 1
-_STATIC_ROUTE, _UNICAST, _TO_TABLE = 4, 1, 1
+_STATIC_ROUTE, _UNICAST, _TO_TABLE, _BLACKHOLE = 4, 1, 1, 6
+_BEFORE_ALL = 1  # priority of a rule; the kernel's own begin at 0, for addresses of its own
 _PERMANENT = 0x80  # of a neighbour: never asked for, never forgotten
 _HEADER: Final = struct.Struct("=IHHII")
 _ATTRIBUTE: Final = struct.Struct("=HH")
@@ -175,6 +176,21 @@ def delete_local_rule() -> NetlinkMessage:
     head = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, LOCAL_TABLE, 0, 0, _TO_TABLE, 0)
     body = head + _bytes(6, struct.pack("=I", 0)) + _bytes(15, struct.pack("=I", LOCAL_TABLE))
     return NetlinkMessage(_DELETE_RULE, 0, body, "delete the rule for local addresses", (errno.ENOENT,))
+
+
+def drop_arrivals(link: str) -> NetlinkMessage:
+    """What arrives by that link leads nowhere, and nobody is told. As good if it did already."""
+    return NetlinkMessage(_NEW_RULE, _CREATE | _EXCLUSIVE, _drop_rule(link), f"drop what arrives by {link}", (errno.EEXIST,))
+
+
+def pass_arrivals(link: str) -> NetlinkMessage:
+    """What `drop_arrivals` did is over. As good if it was."""
+    return NetlinkMessage(_DELETE_RULE, 0, _drop_rule(link), f"let in what arrives by {link}", (errno.ENOENT,))
+
+
+def _drop_rule(link: str) -> bytes:
+    head = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, 0, 0, _BLACKHOLE, 0)
+    return head + _text(3, link) + _bytes(6, struct.pack("=I", _BEFORE_ALL))
 
 
 def forget_connections() -> NetlinkMessage:

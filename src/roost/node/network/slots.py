@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -110,6 +111,7 @@ class Slots:
         self._restricted = RestrictedSlots(self._settings.run_directory / "limited", self._instance)
         self._silent: frozenset[int] = frozenset()  # told nothing until it is known what they may ask for
         self._spares = Spares(wanted=self._settings.spare, rest_s=self._settings.rest_s, kept=self._settings.kept)
+        self._holding: set[int] = set()  # those whose guests nothing reaches for the moment
         self._readied: set[int] = set()  # those that no sandbox has been started in since they were readied
         self._background: list[tuple[anyio.CancelScope, anyio.Event]] = []
 
@@ -156,11 +158,25 @@ class Slots:
 
     async def prepare(self, slot: Slot) -> None:
         """The guest namespace is as a starting sandbox needs it: call it before each run and restore. May repeat."""
+        await self.let_in(slot)
         plan = self._plan(slot.index)
         if plan.index in self._readied:
             self._readied.remove(plan.index)
             return
         await self._apart(lambda: wires.ready(plan), f"ready slot {plan.index}")
+
+    async def hold(self, slot: Slot) -> None:
+        """Nothing that arrives reaches the guest until `let_in`: whoever sent it sends it again. May be repeated."""
+        plan = self._plan(slot.index)
+        self._holding.add(plan.index)
+        await self._apart(lambda: wires.hold(plan), f"hold what arrives at slot {plan.index}")
+
+    async def let_in(self, slot: Slot) -> None:
+        """May be repeated."""
+        if slot.index in self._holding:
+            plan = self._plan(slot.index)
+            await self._apart(lambda: wires.let_in(plan), f"let in what arrives at slot {plan.index}")
+            self._holding.discard(slot.index)
 
     async def rest(self, slot: Slot) -> None:
         """The sandbox sleeps: its connections outlive that, but for those that go through its gate. May be repeated."""
@@ -172,6 +188,7 @@ class Slots:
     async def release(self, slot: Slot) -> None:
         """The slot is nobody's; nothing may run in it any more. May be repeated."""
         await self.rest(slot)
+        await self.let_in(slot)
         plan = self._held.pop(slot.index, None)
         if plan is None:
             return
@@ -281,6 +298,8 @@ class Slots:
         every = {index: plan_slot(self._instance, self.network, index) for index in range(1, capacity(self.network) + 1)}
         self._held = {index: every[index] for index in found & every.keys() & keep if wires.is_whole(every[index])}
         self._egress.clear()
+        for index, plan in self._held.items():  # a server that died may have held something off
+            await self._apart(partial(wires.let_in, plan), f"let in what arrives at slot {index}")
         tenancies = {i: wires.read_tenancy(plan) if i in self._held else new_tenancy() for i, plan in every.items()}
         by_link = {every[index].host_link: tenancy for index, tenancy in tenancies.items()}
         tells_apart = await self._in_thread(lambda: self._set_up_host(by_link), "set up the host's firewall")

@@ -41,7 +41,9 @@ from roost.node.network.netlink import (
     add_pair,
     delete_link,
     delete_local_rule,
+    drop_arrivals,
     forget_connections,
+    pass_arrivals,
     set_default_route,
     set_neighbour,
     set_up,
@@ -145,6 +147,23 @@ def clean(plan: SlotPlan, ruleset: str | None) -> None:
     with Netlink(NETFILTER) as netlink:
         netlink.do(forget_connections())
     ready(plan)
+
+
+def hold(plan: SlotPlan) -> None:
+    """Nothing that is sent to the slot reaches its guest namespace, and nobody is told: who sent it sends it again. May be
+    repeated. Only on a thread of its own."""
+    _change(plan, drop_arrivals("wan"))
+
+
+def let_in(plan: SlotPlan) -> None:
+    """What `hold` did is over. May be repeated. Only on a thread of its own."""
+    _change(plan, pass_arrivals("wan"))
+
+
+def _change(plan: SlotPlan, message: NetlinkMessage) -> None:
+    enter(plan.router_netns)
+    with Netlink() as netlink:
+        netlink.do(message)
 
 
 def write_tenancy(plan: SlotPlan, tenancy: int) -> None:

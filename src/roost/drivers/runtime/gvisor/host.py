@@ -9,6 +9,12 @@ import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import anyio
+
+_ENDED = "X"
+_STANDS_STILL = ("T", "t", "Z", _ENDED)
+_LOOKS_AGAIN_S = 0.0005
+
 
 def find_strays(container: str, root: str) -> list[int]:
     """The engine's processes that speak of the container. Blocks for milliseconds."""
@@ -26,11 +32,7 @@ def words_of(pid: int) -> list[bytes]:
 
 def is_sentry(pid: int, container: str) -> bool:
     """The state file outlives a crash of the machine's process table: make sure the number is still that process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return container.encode() in words_of(pid) and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+    return container.encode() in words_of(pid) and _state_of(Path(f"/proc/{pid}/stat")) not in ("Z", _ENDED)
 
 
 @contextlib.contextmanager
@@ -64,6 +66,32 @@ def send(pid: int, container: str, number: signal.Signals) -> bool:
             return False
         signal.pidfd_send_signal(process, number)
         return True
+
+
+async def stop(pid: int, container: str) -> bool:
+    """No thread of the container's process of that number runs any more. False when there is none."""
+    if not send(pid, container, signal.SIGSTOP):
+        return False
+    # The signal reaches one thread, which tells the others: until the last of them knows, they go on.
+    while not is_stopped(pid):  # noqa: ASYNC110  nobody but a parent is told
+        await anyio.sleep(_LOOKS_AGAIN_S)
+    return True
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether no thread of it runs; also of one that has ended. Blocks for part of a millisecond."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return True
+    return all(_state_of(thread / "stat") in _STANDS_STILL for thread in threads)
+
+
+def _state_of(stat: Path) -> str:
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return _ENDED
 
 
 async def kill(pids: Iterable[int | None], container: str) -> None:

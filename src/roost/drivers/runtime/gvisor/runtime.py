@@ -84,12 +84,15 @@ class GVisor:
         await self._launch(container, "restore", command, self._patience.restore_s(size))
 
     async def freeze(self, container: str, *, deep: bool = False) -> None:
-        if deep:
-            self._send(container, Signals.SIGCONT)  # an earlier server may have stopped it: who is stopped cannot be asked
+        pid = self._sentry(container)
+        if host.is_stopped(pid):
+            if deep and self._noted_frozen(container):
+                return
+            self._send(container, Signals.SIGCONT)  # who is stopped cannot be asked
         if not await self._is_frozen(container):
             await self._turn(container, "Pause", frozen=True)
-        if deep:
-            self._send(container, Signals.SIGSTOP)
+        if deep and not await host.stop(pid, container):
+            raise SandboxLost(container, "its process is gone")
 
     async def thaw(self, container: str) -> None:
         self._send(container, Signals.SIGCONT)
@@ -169,11 +172,17 @@ class GVisor:
         while pids := await anyio.to_thread.run_sync(host.find_strays, container, f"--root={self._state}"):
             await host.kill(pids, container)
 
-    def _send(self, container: str, number: Signals) -> None:
-        """To the sentry itself, not to a guest's process. Raises SandboxLost."""
+    def _sentry(self, container: str) -> int:
+        """Its number. Raises SandboxLost."""
         found = self._read_state(container)
         pid = _sandbox_pid(found) if found else None
-        if pid is None or not host.send(pid, container, number):
+        if pid is None or not host.is_sentry(pid, container):
+            raise SandboxLost(container, "its process is gone")
+        return pid
+
+    def _send(self, container: str, number: Signals) -> None:
+        """To the sentry itself, not to a guest's process. Raises SandboxLost."""
+        if not host.send(self._sentry(container), container, number):
             raise SandboxLost(container, "its process is gone")
 
     def _forget(self, container: str, state: dict[str, Any] | None) -> None:
@@ -209,10 +218,16 @@ class GVisor:
         self._note(container).write_text(_FROZEN if frozen else _RUNNING)
 
     async def _is_frozen(self, container: str) -> bool:
-        if container not in self._frozen:
-            note = _text_of(self._note(container))
-            self._frozen[container] = note == _FROZEN if note in (_FROZEN, _RUNNING) else await self._looks_frozen(container)
+        known = self._noted_frozen(container)
+        self._frozen[container] = await self._looks_frozen(container) if known is None else known
         return self._frozen[container]
+
+    def _noted_frozen(self, container: str) -> bool | None:
+        """None when nobody wrote it down."""
+        if container in self._frozen:
+            return self._frozen[container]
+        note = _text_of(self._note(container))
+        return note == _FROZEN if note in (_FROZEN, _RUNNING) else None
 
     async def _looks_frozen(self, container: str) -> bool:
         """Of a container without a note: the server died between two lines of `_turn`, or is older than notes."""
