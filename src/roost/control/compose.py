@@ -16,6 +16,7 @@ from roost.contracts.usage import UsageLog
 from roost.control.access.keys import Keys
 from roost.control.access.revocations import Revocations
 from roost.control.access.tokens import Tokens
+from roost.control.fleet.living import LivingSandboxes
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
 from roost.control.fleet.route_feed import ServedRoutes
@@ -118,7 +119,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
     alarm, events, nodes, builds = DeadlineTimer(clock=clock), EventLog(store=store), Nodes(cluster=cluster), Builds(clock=clock)
     pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
-    live, routes = Live(clock=clock, pulses=pulses), RouteTable()
+    live, routes, living = Live(clock=clock, pulses=pulses), RouteTable(), LivingSandboxes(store=store)
     notices = GuestNotices(store=store, nodes=nodes, clock=clock)
     moves = Moves(store=store, clock=clock, random=random, limits=MoveLimits(trash_s=options.trash_s))
     trash = Trash(store=store, cluster=cluster, clock=clock)
@@ -163,7 +164,9 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         recovery=recovery,
         chores=(
             FollowDepartures(cluster=cluster, flights=flights, tasks=tasks, recovery=recovery),
-            LookAround(store=store, clock=clock, nodes=nodes, pulses=pulses, idle=idle, repairs=repairs, trash=trash, live=live),
+            LookAround(
+                living=living, clock=clock, nodes=nodes, pulses=pulses, idle=idle, repairs=repairs, trash=trash, live=live
+            ),
             SaveUsage(clock=clock, pulses=pulses, usage=on.usage),
             Collect(clock=clock, nodes=nodes, collector=collector, questions=questions, repairs=repairs),
             EndAtDeadline(store=store, clock=clock, flights=flights, tasks=tasks),
@@ -176,6 +179,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     )
     for listener in (
         routes.hear,
+        living.hear,
         keys.hear,
         notices.hear,
         live.hear,

@@ -13,6 +13,7 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.store import Followed, Query, Store
 from roost.contracts.usage import UsageLog
 from roost.control.access.revocations import Revocations
+from roost.control.fleet.living import LivingSandboxes
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
 from roost.control.fleet.route_feed import ServedRoutes
@@ -42,6 +43,8 @@ from roost.telemetry.log import get_logger
 from roost.telemetry.metrics import count_sandbox
 
 LOOK_EVERY_S = 5.0
+LOOK_AT_SLEEPERS_EVERY_S = 30.0
+"""While none is awake there is nothing to meter, and what ends unasked is told by the node."""
 COLLECT_EVERY_S = 600.0
 TELL_AGAIN_S = 2.0
 REVOKER_HAS_S = 30.0
@@ -140,12 +143,12 @@ class SleepWhenIdle:
 
 
 class LookAround(Quiet):
-    """Every few seconds: what the nodes have against what the records say, and how busy each sandbox is."""
+    """What the nodes have against what the records say, and how busy each sandbox is: every few seconds while one is awake."""
 
     def __init__(
         self,
         *,
-        store: Store,
+        living: LivingSandboxes,
         clock: Clock,
         nodes: Nodes,
         pulses: Pulses,
@@ -154,7 +157,7 @@ class LookAround(Quiet):
         trash: Trash,
         live: Live,
     ) -> None:
-        self._store = store
+        self._living = living
         self._clock = clock
         self._nodes = nodes
         self._pulses = pulses
@@ -166,11 +169,14 @@ class LookAround(Quiet):
     async def run(self) -> float | None:
         begun_at = self._clock.now()
         await guard(self._look)
-        return begun_at + LOOK_EVERY_S
+        all_asleep = all(record.state is State.PAUSED for record in await self._living.all())
+        return begun_at + (LOOK_AT_SLEEPERS_EVERY_S if all_asleep else LOOK_EVERY_S)
+
+    def due_by(self, record: Followed) -> float | None:
+        return self._clock.now() + LOOK_EVERY_S if isinstance(record, Sandbox) else None
 
     async def _look(self) -> None:
-        async with self._store.reading() as reader:  # before the node looks: see domain.reconcile
-            living = await reader.find(Sandbox, Query(one_of={"state": sorted(LIVING)}))
+        living = await self._living.all()  # before the node looks: see domain.reconcile
         reports = await self._nodes.look()
         self._pulses.keep_only({record.id for record in living})
         self._pulses.dozing = frozenset(sandbox for report in reports for sandbox in report.dozing)
