@@ -33,6 +33,7 @@ _LOOKS_EVERY_S = 0.02
 _FULL_S = 0.25  # between two looks at one that is full of what no killed process gives back
 _SPACING_S = 0.05  # a guest that reads large files makes its bell ring without end
 _MARGIN_SHARE, _LEAST_MARGIN_BYTES = 16, 16 << 20
+_SMALL_SHARE = 8  # all processes together that hold less than such a part of the limit are not what fills it
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +56,7 @@ class Guard:
         self._condemned: frozenset[int] = frozenset()
         self._relieved_at = -math.inf
         self._strikes = 0
-        self._found_full = False
+        self._is_first = True  # nobody was killed yet
         self._stall_s = stall_s
         self._calm_s = calm_s
 
@@ -63,7 +64,6 @@ class Guard:
         """Guards until cancelled or the container is gone."""
         try:
             await self._alarm.listen()
-            self._found_full = self._alarm.look().held_bytes > self._limit_bytes
             look_in_s: float | None = None
             while True:
                 with anyio.move_on_after(look_in_s):
@@ -116,9 +116,10 @@ class Guard:
             held = self._alarm.look()  # it grew until it stood still
             self._condemned &= {each.pid for each in listed}
             need = MemoryExcess(int(held.held_bytes - self._limit_bytes), held.guest_bytes, self._margin_bytes)
-            found_full, self._found_full = self._found_full, False
-            if found_full and victims.most_to_regain(listed) < need.missing_bytes:
-                # One that wakes or is adopted has its files from before: whoever runs in it now did not write them.
+            is_first, self._is_first = self._is_first, False
+            if is_first and victims.most_to_regain(listed) < max(need.missing_bytes, self._limit_bytes / _SMALL_SHARE):
+                # Files fill it, and one that wakes or is adopted has them from before: whoever runs in it now did not write them.
+                # A writer that goes on is killed the next time.
                 self._level_bytes = held.held_bytes + self._margin_bytes
                 return ()
             chosen = victims.over_memory(listed, need=need, condemned=self._condemned, again=again)
