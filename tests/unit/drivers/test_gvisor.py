@@ -93,7 +93,7 @@ async def test_a_delete_that_hangs_leaves_no_process_and_no_state(tmp_path: Path
     assert not (await runtime.inspect("one")).alive
 
 
-async def test_a_sentry_that_does_not_answer_is_not_waited_for(tmp_path: Path, stranger: subprocess.Popen[bytes]) -> None:
+async def test_a_sentry_that_does_not_answer_is_not_waited_for(tmp_path: Path, sentry: subprocess.Popen[bytes]) -> None:
     runtime = engine(tmp_path, HANGS)
 
     async def silent(connection: SocketStream) -> None:
@@ -101,7 +101,7 @@ async def test_a_sentry_that_does_not_answer_is_not_waited_for(tmp_path: Path, s
             await anyio.sleep_forever()
 
     async with listening(tmp_path, silent):
-        write_state(tmp_path, stranger.pid, str(tmp_path / "control"))
+        write_state(tmp_path, sentry.pid, str(tmp_path / "control"))
         with anyio.fail_after(30):
             with pytest.raises(EngineFailed, match=r"did not answer within 0\.3 s"):
                 await runtime.freeze("one")
