@@ -85,10 +85,12 @@ class GVisor:
 
     async def freeze(self, container: str, *, deep: bool = False) -> None:
         pid = self._sentry(container)
-        if host.is_stopped(pid):
-            if deep and self._noted_frozen(container):
+        if self._noted_frozen(container) and host.is_stopped(pid):
+            if deep:
                 return
-            self._send(container, Signals.SIGCONT)  # who is stopped cannot be asked
+            self._send(container, Signals.SIGCONT)
+        elif deep:
+            self._send(container, Signals.SIGCONT)  # an earlier server may have stopped it: who is stopped cannot be asked
         if not await self._is_frozen(container):
             await self._turn(container, "Pause", frozen=True)
         if deep and not await host.stop(pid, container):
