@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from roost.domain.build import ImageSettings
 from roost.domain.ids import SandboxId
 from roost.domain.node import KillOrder
 from roost.domain.sandbox import Size
 from roost.testing.clock import ManualClock
 from roost.testing.cluster import FakeSnapshots
+from roost.testing.conformance.images import ImageConformance
 from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig, capture, snapshot_id
 from roost.testing.node import FakeNode
 from tests.conformance.remote import across
@@ -21,7 +23,9 @@ async def rigged(node: FakeNode) -> NodeRig:
     async def end(sandbox: SandboxId) -> None:
         node.end(sandbox)
 
-    rig = NodeRig(node, FakeSnapshots(node), snapshot_id(100), snapshot_id(101), "base", Size(), end)
+    snapshots = FakeSnapshots(node)
+    snapshots.registry["docker.io/library/own:1"] = ImageSettings(workdir="/work")
+    rig = NodeRig(node, snapshots, snapshot_id(100), snapshot_id(101), "base", Size(), end, image="own:1")
     await node.import_disk(rig.disk, rig.root, "base")
     builder = SandboxId("i" + "8" * 20)
     order = rig.create_order(8)
@@ -39,6 +43,14 @@ class TestFake(NodeConformance):
         node.close()
 
 
+class TestFakeWithImages(ImageConformance):
+    @pytest.fixture
+    async def rig(self) -> AsyncIterator[NodeRig]:
+        node = FakeNode(clock=ManualClock())
+        yield await rigged(node)
+        node.close()
+
+
 class TestFakeThatDozes(DozeConformance):
     @pytest.fixture
     async def rig(self) -> AsyncIterator[NodeRig]:
@@ -48,6 +60,15 @@ class TestFakeThatDozes(DozeConformance):
 
 
 class TestRemote(NodeConformance):
+    @pytest.fixture
+    async def rig(self, tmp_path: Path) -> AsyncIterator[NodeRig]:
+        node = FakeNode(clock=ManualClock())
+        async with across(await rigged(node), tmp_path / "node.sock") as rig:
+            yield rig
+        node.close()
+
+
+class TestRemoteWithImages(ImageConformance):
     @pytest.fixture
     async def rig(self, tmp_path: Path) -> AsyncIterator[NodeRig]:
         node = FakeNode(clock=ManualClock())

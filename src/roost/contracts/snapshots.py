@@ -8,6 +8,7 @@ from typing import Protocol
 
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
+from roost.domain.image import ImportedImage
 from roost.domain.node import Captured
 
 
@@ -26,6 +27,19 @@ class NodeSnapshots(Protocol):
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         """A disk snapshot made of the root filesystem of that name, to boot from cold. May be called twice. Raises NotFound when
         the node has no such root filesystem, NodeFull, Fault."""
+        ...
+
+    async def resolve_image(self, reference: str) -> str:
+        """The same reference, pinned by the digest of the image for this machine: what it means now, to be imported later or on
+        another node. Asks the registry, unless the reference is pinned to an image that lies here. Raises ReferenceInvalid,
+        ImageNotFound, ImagePlatformMissing, ImageBroken, RegistryDenied, RegistryRefused, RegistryUnreachable,
+        RegistryTooSlow."""
+        ...
+
+    async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
+        """A disk snapshot made of an image of a registry, to boot from cold. May be called twice. An image that lies on the node
+        already is not fetched again. On failure nothing of it is left. Raises as `resolve_image`, and ImageTooLarge, NodeFull,
+        Fault."""
         ...
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:

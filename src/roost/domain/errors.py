@@ -15,7 +15,7 @@
     └── Fault              ours: a bug or a broken machine
 
 `code` is a stable word for programs, `message` prose for people, `facts` the things the message names. Status numbers live in
-the doors (`api.http`, `edge.pages`), never here.
+the doors (`api.http`, `edge.pages`), never here. What can go wrong with images of registries is in `image_errors`.
 """
 
 from __future__ import annotations

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import anyio.lowlevel
 
 from roost.contracts.cluster import Node
 from roost.contracts.snapshots import NodeSnapshots, WarmTarget
+from roost.domain.build import ImageSettings
 from roost.domain.errors import Invalid, NotFound, SnapshotNotFound
 from roost.domain.file import FileEntry, FileType, Listing
 from roost.domain.ids import NodeId, SnapshotId
+from roost.domain.image import ImportedImage, Reference
+from roost.domain.image_errors import ImageNotFound
 from roost.domain.node import Captured
 from roost.testing.node import FakeImage, FakeNode
 
@@ -20,6 +24,20 @@ class FakeSnapshots:
 
     def __init__(self, node: FakeNode) -> None:
         self._node = node
+        self.registry: dict[str, ImageSettings] = {}  # what registries have: by the reference, as `str(Reference)` writes it
+
+    async def resolve_image(self, reference: str) -> str:
+        await anyio.lowlevel.checkpoint()
+        asked = Reference.parse(reference)
+        if not any(asked in (each, each.pinned(_digest(each))) for each in map(Reference.parse, self.registry)):
+            raise ImageNotFound(str(asked), "there is none in this test")
+        return str(asked if asked.digest else asked.pinned(_digest(asked)))
+
+    async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
+        pinned = Reference.parse(await self.resolve_image(reference))
+        captured = await self._node.import_disk(snapshot, str(pinned), template)
+        known = {_digest(Reference.parse(each)): settings for each, settings in self.registry.items()}
+        return ImportedImage(captured, pinned.digest, known[pinned.digest])
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         return await self._node.import_disk(snapshot, root, template)
@@ -53,6 +71,11 @@ class FakeSnapshots:
 
     def _missing(self, snapshot: SnapshotId, path: str) -> NotFound:
         return NotFound("file_not_found", f"There is no {path} in snapshot {snapshot}.", path=path)
+
+
+def _digest(reference: Reference) -> str:
+    """Every reference means another image."""
+    return "sha256:" + hashlib.sha256(str(reference).encode()).hexdigest()
 
 
 class FakeCluster:

@@ -16,6 +16,7 @@ from roost.contracts.store import Change, EventQuery, Listener, Query, R, Reader
 from roost.domain.events import Event
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
+from roost.domain.image import ImportedImage
 from roost.domain.node import (
     Captured,
     CaptureOrder,
@@ -127,6 +128,15 @@ class FrailSnapshots:
         captured = await self._snapshots.import_disk(snapshot, root, template)
         self._point.come_to("after import_disk")
         return captured
+
+    async def resolve_image(self, reference: str) -> str:
+        return await self._snapshots.resolve_image(reference)
+
+    async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
+        self._point.come_to("before import_image")
+        imported = await self._snapshots.import_image(snapshot, reference, template)
+        self._point.come_to("after import_image")
+        return imported
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
         self._point.come_to("before delete_snapshot")

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from roost.contracts.snapshots import WarmTarget
 from roost.domain.file import Listing
 from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.image import ImportedImage
 from roost.domain.node import (
     Captured,
     CaptureOrder,
@@ -69,6 +70,12 @@ class RemoteSnapshots:
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         return await self._client.call(wire.IMPORT_DISK, wire.ImportDisk(snapshot, root, template))
+
+    async def resolve_image(self, reference: str) -> str:
+        return await self._client.call(wire.RESOLVE_IMAGE, reference)
+
+    async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
+        return await self._client.call(wire.IMPORT_IMAGE, wire.ImportImage(snapshot, reference, template))
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
         await self._client.call(wire.DELETE_SNAPSHOT, snapshot)

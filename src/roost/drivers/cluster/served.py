@@ -11,6 +11,7 @@ from roost.contracts.cluster import Node
 from roost.contracts.snapshots import NodeSnapshots
 from roost.domain.file import Listing
 from roost.domain.ids import SandboxId
+from roost.domain.image import ImportedImage
 from roost.domain.node import Captured, Departure, NodeReport
 from roost.drivers.cluster import wire
 from roost.rpc.server import Service
@@ -58,6 +59,9 @@ def _answer_for_snapshots(service: Service, snapshots: NodeSnapshots) -> None:
     async def import_disk(asked: wire.ImportDisk) -> Captured:
         return await snapshots.import_disk(asked.snapshot, asked.root, asked.template)
 
+    async def import_image(asked: wire.ImportImage) -> ImportedImage:
+        return await snapshots.import_image(asked.snapshot, asked.reference, asked.template)
+
     async def list_files(asked: wire.ListFiles) -> Listing:
         return await snapshots.list_files(asked.snapshot, asked.path)
 
@@ -67,6 +71,8 @@ def _answer_for_snapshots(service: Service, snapshots: NodeSnapshots) -> None:
             yield content[start : start + CHUNK_BYTES]
 
     service.on_call(wire.IMPORT_DISK, import_disk)
+    service.on_call(wire.RESOLVE_IMAGE, snapshots.resolve_image)
+    service.on_call(wire.IMPORT_IMAGE, import_image)
     service.on_call(wire.DELETE_SNAPSHOT, snapshots.delete_snapshot)
     service.on_call(wire.KEEP_WARM, snapshots.keep_warm)
     service.on_call(wire.LIST_FILES, list_files)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from roost.contracts.snapshots import WarmTarget
 from roost.domain.file import Listing
 from roost.domain.ids import SandboxId, SnapshotId
+from roost.domain.image import ImportedImage
 from roost.domain.node import (
     Captured,
     CaptureOrder,
@@ -31,6 +32,13 @@ from roost.rpc.method import Method
 class ImportDisk:
     snapshot: SnapshotId
     root: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportImage:
+    snapshot: SnapshotId
+    reference: str
     template: str
 
 
@@ -59,6 +67,8 @@ REPORT: Method[None, NodeReport] = Method("report", None, NodeReport, repeatable
 WATCH: Method[None, Departure] = Method("watch", None, Departure)
 
 IMPORT_DISK: Method[ImportDisk, Captured] = Method("import_disk", ImportDisk, Captured, repeatable=True)
+RESOLVE_IMAGE: Method[str, str] = Method("resolve_image", str, str, repeatable=True)
+IMPORT_IMAGE: Method[ImportImage, ImportedImage] = Method("import_image", ImportImage, ImportedImage, repeatable=True)
 DELETE_SNAPSHOT: Method[SnapshotId, None] = Method("delete_snapshot", str, None, repeatable=True)
 KEEP_WARM: Method[tuple[WarmTarget, ...], None] = Method("keep_warm", tuple[WarmTarget, ...], None, repeatable=True)
 LIST_FILES: Method[ListFiles, Listing] = Method("list_files", ListFiles, Listing, repeatable=True)

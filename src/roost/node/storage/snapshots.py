@@ -9,9 +9,10 @@ import anyio
 from anyio import to_thread
 
 from roost.contracts.snapshots import WarmTarget
-from roost.domain.errors import NotFound
+from roost.domain.errors import NotFound, Unsupported
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
+from roost.domain.image import ImportedImage
 from roost.domain.node import Captured
 from roost.node.engine.containers import Containers, discard_snapshot
 from roost.node.engine.pool import Pool
@@ -38,6 +39,12 @@ class SnapshotService:
                 await to_thread.run_sync(import_root, paths, archive, template, self._now())
         manifest = await to_thread.run_sync(self._containers.load, snapshot)
         return Captured(snapshot, manifest.kind, 0, manifest.created_at, 0.0)
+
+    async def resolve_image(self, reference: str) -> str:
+        raise Unsupported("images_unsupported", "This node cannot fetch images yet.")
+
+    async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
+        raise Unsupported("images_unsupported", "This node cannot fetch images yet.")
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
         await to_thread.run_sync(discard_snapshot, self._containers.volume.snapshot(snapshot))

@@ -33,6 +33,7 @@ class NodeRig:
     root: str  # a root filesystem to import
     size: Size
     end: Callable[[SandboxId], Awaitable[None]]  # the sandbox's process ends unasked
+    image: str = ""  # the reference of an image that can be had, with the working directory /work
 
     def create_order(self, number: int = 1, incarnation: int = 1) -> CreateOrder:
         sandbox = SandboxId(f"i{number:020d}")
