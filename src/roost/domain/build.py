@@ -3,12 +3,15 @@
 Every front end (a Dockerfile, E2B's builder, an own definition) translates to this, and one builder carries it out. A step is
 what somebody wrote, before its variables are known: only with the base's settings in hand does `roost.domain.build_steps` say
 what it changes and what has to be done inside the sandbox.
+
+`kind` tells apart what else would look alike once it is data: in a record, and in a request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from roost.domain.template import TemplateCommand
 
@@ -44,22 +47,27 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class FromImage:
     reference: str  # as written: "debian:12", "registry.local:5000/team/app@sha256:…"
+    kind: Literal["image"] = "image"
 
 
 @dataclass(frozen=True, slots=True)
 class FromTemplate:
     name: str
     tag: str = ""
+    kind: Literal["template"] = "template"
 
 
 @dataclass(frozen=True, slots=True)
 class FromStage:
     stage: int  # an earlier one, by its number
+    kind: Literal["stage"] = "stage"
 
 
 @dataclass(frozen=True, slots=True)
 class FromNothing:
     """`FROM scratch`: an empty root filesystem."""
+
+    kind: Literal["scratch"] = "scratch"
 
 
 Base = FromImage | FromTemplate | FromStage | FromNothing
@@ -73,6 +81,7 @@ class FromContext:
     """The files that came with the build. `upload` names the archive: a digest (sha256, hex) of its content."""
 
     upload: str
+    kind: Literal["context"] = "context"
 
 
 Origin = FromContext | FromStage | FromImage
@@ -90,6 +99,7 @@ class CacheMount:
     owner: str = "0:0"
     mode: int = 0o755
     is_shared: bool = True  # False: one build at a time
+    kind: Literal["cache"] = "cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,7 @@ class SecretMount:
     owner: str = "0:0"
     mode: int = 0o400
     is_required: bool = False
+    kind: Literal["secret"] = "secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +124,7 @@ class Run:
     user: str | None = None  # None: the stage's
     mounts: tuple[CacheMount | SecretMount, ...] = ()
     has_network: bool = True
+    kind: Literal["run"] = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,7 @@ class Copy:
     exclude: tuple[str, ...] = ()
     unpacks: bool = False  # archives of the origin are unpacked, as ADD does
     keeps_parents: bool = False
+    kind: Literal["copy"] = "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +153,7 @@ class Write:
     owner: str = ""
     mode: int = 0o644
     expands: bool = True  # variables in the content
+    kind: Literal["write"] = "write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +167,7 @@ class Fetch:
     owner: str = ""
     mode: int | None = None
     keeps_git_dir: bool = False
+    kind: Literal["fetch"] = "fetch"
 
 
 # What changes settings alone
@@ -165,12 +180,14 @@ class DeclareArgument:
     name: str
     default: str | None
     place: Place
+    kind: Literal["argument"] = "argument"
 
 
 @dataclass(frozen=True, slots=True)
 class SetEnv:
     pairs: tuple[tuple[str, str], ...]
     place: Place
+    kind: Literal["env"] = "env"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,7 @@ class SetWorkdir:
 
     path: str
     place: Place
+    kind: Literal["workdir"] = "workdir"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +204,14 @@ class SetUser:
     user: str
     place: Place
     is_made: bool = False  # E2B's builder makes a user that is missing; a Dockerfile does not
+    kind: Literal["user"] = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class SetShell:
     words: tuple[str, ...]
     place: Place
+    kind: Literal["shell"] = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,36 +221,42 @@ class SetStart:
     place: Place
     entrypoint: tuple[str, ...] | None = None
     command: tuple[str, ...] | None = None
+    kind: Literal["start"] = "start"
 
 
 @dataclass(frozen=True, slots=True)
 class SetLabels:
     pairs: tuple[tuple[str, str], ...]
     place: Place
+    kind: Literal["labels"] = "labels"
 
 
 @dataclass(frozen=True, slots=True)
 class SetPorts:
     ports: tuple[str, ...]
     place: Place
+    kind: Literal["ports"] = "ports"
 
 
 @dataclass(frozen=True, slots=True)
 class SetVolumes:
     paths: tuple[str, ...]
     place: Place
+    kind: Literal["volumes"] = "volumes"
 
 
 @dataclass(frozen=True, slots=True)
 class SetHealth:
     check: TemplateCommand | None  # None: HEALTHCHECK NONE
     place: Place
+    kind: Literal["health"] = "health"
 
 
 @dataclass(frozen=True, slots=True)
 class SetStopSignal:
     signal: str
     place: Place
+    kind: Literal["stop-signal"] = "stop-signal"
 
 
 Step = (
