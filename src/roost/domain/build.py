@@ -30,7 +30,7 @@ class ImageSettings:
     volumes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     stop_signal: str = ""
-    health: TemplateCommand | None = None  # what succeeds once the services are up
+    health: TemplateCommand | None = None  # what succeeds once the services are up; its user "" is the image's
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,25 @@ class SecretMount:
     """A file, or a variable, that exists while the command runs, and in no layer, log or key."""
 
     id: str
-    target: str = ""  # "" : /run/secrets/ID
+    target: str = ""  # "" : /run/secrets/ID, or no file if there is a variable
     variable: str = ""
     owner: str = "0:0"
     mode: int = 0o400
     is_required: bool = False
     kind: Literal["secret"] = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class FileMount:
+    """A file that exists while the command runs only: a heredoc that names its own interpreter (`#!`)."""
+
+    target: str
+    content: str
+    mode: int = 0o755
+    kind: Literal["file"] = "file"
+
+
+Mount = CacheMount | SecretMount | FileMount
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +135,13 @@ class Run:
     command: str | tuple[str, ...]
     place: Place
     user: str | None = None  # None: the stage's
-    mounts: tuple[CacheMount | SecretMount, ...] = ()
+    mounts: tuple[Mount, ...] = ()
     has_network: bool = True
     kind: Literal["run"] = "run"
+
+
+Mode = int | str | None
+"""None: as the file has it. Text: as chmod takes it, octal or like "u=rwX,go=rX"; variables are replaced in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ class Copy:
     target: str
     place: Place
     owner: str = ""  # "" : root, or whom the front end names
-    mode: int | None = None  # None: as the file has it
+    mode: Mode = None
     exclude: tuple[str, ...] = ()
     unpacks: bool = False  # archives of the origin are unpacked, as ADD does
     keeps_parents: bool = False
@@ -151,7 +168,8 @@ class Write:
     target: str
     place: Place
     owner: str = ""
-    mode: int = 0o644
+    mode: Mode = 0o644
+    name: str = ""  # what it is called inside a target that is a directory
     expands: bool = True  # variables in the content
     kind: Literal["write"] = "write"
 
@@ -165,7 +183,7 @@ class Fetch:
     place: Place
     checksum: str = ""  # "sha256:…"; a changed file is noticed by this alone
     owner: str = ""
-    mode: int | None = None
+    mode: Mode = None
     keeps_git_dir: bool = False
     kind: Literal["fetch"] = "fetch"
 
@@ -216,11 +234,12 @@ class SetShell:
 
 @dataclass(frozen=True, slots=True)
 class SetStart:
-    """ENTRYPOINT and CMD; None leaves the one there is. A new entrypoint forgets the base's command."""
+    """ENTRYPOINT and CMD: None leaves the one there is, text is for the stage's shell. A new entrypoint forgets the base's
+    command."""
 
     place: Place
-    entrypoint: tuple[str, ...] | None = None
-    command: tuple[str, ...] | None = None
+    entrypoint: str | tuple[str, ...] | None = None
+    command: str | tuple[str, ...] | None = None
     kind: Literal["start"] = "start"
 
 
@@ -293,6 +312,7 @@ class Definition:
     stages: tuple[Stage, ...]
     target: int = -1
     arguments: Mapping[str, str] = field(default_factory=dict)  # what whoever builds gave
+    escape: str = "\\"  # the character that escapes in words
     secrets: tuple[str, ...] = ()  # names; values travel apart
     start: TemplateCommand | None = None  # else entrypoint and command of the last stage
     ready: TemplateCommand | None = None  # else its health check

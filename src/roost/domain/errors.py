@@ -15,7 +15,8 @@
     └── Fault              ours: a bug or a broken machine
 
 `code` is a stable word for programs, `message` prose for people, `facts` the things the message names. Status numbers live in
-the doors (`api.http`, `edge.pages`), never here. What can go wrong with images of registries is in `image_errors`.
+the doors (`api.http`, `edge.pages`), never here. What can go wrong with images of registries is in `image_errors`,
+with the definition of a template in `build_errors`.
 """
 
 from __future__ import annotations
