@@ -31,6 +31,8 @@ from roost.setup.engine import ensure_engine
 from roost.setup.interpreter import ensure_interpreter
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import BUILDING, check_root, ensure_packages
+from roost.setup.puller import MARKER as PULLER_MARKER
+from roost.setup.puller import ensure_puller
 from roost.setup.rootfs import ensure_rootfs
 from roost.setup.tools import ensure_tools
 
@@ -78,6 +80,10 @@ class Builder:
         file = self._parts.add("interpreter", folder, self._settings.cache)
         return BundlePart(file, f"interpreter/{folder.name}/interpreter.json")
 
+    def puller(self) -> BundlePart:
+        folder = ensure_puller(self._settings.cache, self._commands, say).parent
+        return BundlePart(self._parts.add("puller", folder, self._settings.cache), f"pullers/{folder.name}/{PULLER_MARKER}")
+
     def rootfs(self, definition: TemplateDefinition) -> BundlePart:
         """Without this machine's CAs: the machine that it is carried to adds its own."""
         cache = self._settings.cache
@@ -99,7 +105,7 @@ class Builder:
 
 def write_bundle(builder: Builder, definitions: dict[str, TemplateDefinition], options: argparse.Namespace) -> None:
     pythons = tuple(options.pythons.split(","))
-    cache = [builder.engine(), builder.interpreter(), *(builder.rootfs(each) for each in definitions.values())]
+    cache = [builder.engine(), builder.interpreter(), builder.puller(), *(builder.rootfs(each) for each in definitions.values())]
     contents = Contents(
         version=version("roost"),
         machine=os.uname().machine,

@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, Pydanti
 
 from roost.domain.address import INSTANCE_NAME
 from roost.domain.errors import Invalid
+from roost.domain.image import REGISTRY
 
 DEFAULT_HOME = Path("/var/lib/roost")
 DEFAULT_CACHE = Path("/var/cache/roost")
@@ -61,6 +62,20 @@ def _mirror(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("must be the http(s) address of a Debian mirror")
     return value.rstrip("/")
+
+
+def _registries(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(REGISTRY.fullmatch(value) for value in values):
+        raise ValueError("must be registries as images name them, such as registry.example.com or 127.0.0.1:5000")
+    return values
+
+
+def _mirrors(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        registry, _, mirror = value.partition("=")
+        if not (REGISTRY.fullmatch(registry) and REGISTRY.fullmatch(mirror)):
+            raise ValueError("must be written as docker.io=mirror.example.com:5000")
+    return values
 
 
 def _network(value: IPv4Network) -> IPv4Network:
@@ -127,6 +142,23 @@ class Settings(BaseSettings):
         min_length=1,
         description="the built-in templates to make; the server waits for the first and makes the others while it serves;"
         " `base=minimal` makes the one called minimal under the name base",
+    )
+    docker_config: Folder | None = Field(
+        default=None, description="the folder of a Docker config.json, with credentials for registries; none unless set"
+    )
+    registry_mirrors: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words), AfterValidator(_mirrors)] = Field(
+        default=(), description="where images are looked for first: `docker.io=mirror.example.com:5000`, several if you like"
+    )
+    private_registries: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words), AfterValidator(_registries)] = Field(
+        default=(), description="registries at addresses of an inner network, which images may come from"
+    )
+    insecure_registries: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words), AfterValidator(_registries)] = Field(
+        default=(), description="registries that may speak http, or https with any certificate; an inner address is fine too"
+    )
+    image_size_gb: int = Field(default=20, ge=1, le=10_000, description="the largest image that is imported, unpacked, in GiB")
+    image_timeout_s: float = Field(default=1800.0, ge=1, le=86400, description="how long an image may take to arrive")
+    image_days: float = Field(
+        default=30.0, ge=0, le=3650, description="how long an image that nobody asks for is kept on the node"
     )
     warm_pool: int = Field(default=2, ge=0, le=64, description="sandboxes kept ready per template")
     warm_desktops: int = Field(

@@ -23,6 +23,7 @@ from roost.setup.volume import ensure_volume
 from tests.real.ground import Ground
 from tests.real.server import Server, serving, template_is_made, unmount
 from tests.real.slot_ground import instance, internet, names, open_slots, slots  # noqa: F401
+from tests.registry import Registry, serving_registry
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -73,6 +74,12 @@ def ground(home: Path, cache: Path, engine: Engine, interpreter: Interpreter) ->
     ground = Ground(home, engine, Agent(agent.version, agent.path, agent.argv, agent.env), rootfs.path)
     anyio.run(ground.build)
     return ground
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with serving_registry(tmp_path_factory.mktemp("registry")) as registry:
+        yield registry
 
 
 @pytest.fixture

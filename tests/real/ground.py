@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -24,8 +25,12 @@ from roost.node.engine.meter import Meter, cpu_features, memory_free_bytes
 from roost.node.network.slots import Slots, SlotSettings
 from roost.node.service import PARKED_LIMIT, NodeService
 from roost.node.storage.attachments import Attachments
-from roost.settings import instance_of
+from roost.node.storage.pulled import ImageSources
+from roost.node.storage.puller import Puller, PullSettings
+from roost.settings import DEFAULT_CACHE, instance_of
+from roost.setup.commands import Commands
 from roost.setup.engine import Engine
+from roost.setup.puller import ensure_puller
 
 BASE = SnapshotId("s" + "0" * 19 + "b")
 TEMPLATE = SnapshotId("s" + "0" * 19 + "t")
@@ -61,6 +66,7 @@ class Ground:
         guest: Guest | None = None,
         doze_bytes: int = 0,
         free_bytes: Callable[[], int] = memory_free_bytes,
+        images: ImageSources | None = None,
     ) -> AsyncIterator[NodeService]:
         """The node, as a server would have it. Afterwards nothing of it is left on the machine, unless asked for."""
         runtime = self.runtime()
@@ -81,7 +87,7 @@ class Ground:
             node = NodeService(
                 id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,
                 tasks=tasks, parked_limit=parked_limit, doze_bytes=doze_bytes, free_bytes=free_bytes,
-                roots={"base": self.root},
+                roots={"base": self.root}, images=images or image_sources(),
             )  # fmt: skip
             await node.open()
             try:
@@ -104,6 +110,13 @@ class Ground:
             builder = create_order(cold=True, source=BASE)
             await node.create(builder)
             await node.snapshot(CaptureOrder(builder.sandbox, 1, TEMPLATE, BASE, "base"))
+
+
+def image_sources(allowed: PullSettings | None = None, *, keep_s: float = 86400.0) -> ImageSources:
+    def find_program() -> Path:
+        return ensure_puller(Path(os.environ.get("ROOST_CACHE", DEFAULT_CACHE)), Commands())
+
+    return ImageSources(Puller(find_program, allowed or PullSettings()), keep_s)
 
 
 def create_order(*, source: SnapshotId = TEMPLATE, cold: bool = False, size: Size = SIZE) -> CreateOrder:

@@ -153,3 +153,29 @@ def test_names_under_which_the_server_answers(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("ROOST_ALLOWED_HOSTS", bad)
         with pytest.raises(Invalid, match="without scheme and port"):
             Settings.load()
+
+
+def test_registries_are_named_as_images_name_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOST_INSECURE_REGISTRIES", "127.0.0.1:5000, [::1]:5000")
+    monkeypatch.setenv("ROOST_REGISTRY_MIRRORS", "docker.io=mirror.example.com,docker.io=other:5000")
+    settings = Settings.load()
+    assert settings.insecure_registries == ("127.0.0.1:5000", "[::1]:5000")
+    assert settings.registry_mirrors == ("docker.io=mirror.example.com", "docker.io=other:5000")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'insecure_registries = ["http://127.0.0.1:5000"]',
+        'private_registries = ["registry.example.com/team"]',
+        'private_registries = [""]',
+        'registry_mirrors = ["mirror.example.com"]',
+        'registry_mirrors = ["docker.io=https://mirror.example.com"]',
+        "image_size_gb = 0",
+        "image_timeout_s = 0",
+    ],
+)
+def test_registries_that_cannot_be_meant_are_refused(tmp_path: Path, line: str) -> None:
+    write(tmp_path, line)
+    with pytest.raises(Invalid, match=line.partition(" ")[0]):
+        Settings.load()

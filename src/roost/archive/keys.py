@@ -11,6 +11,7 @@ MEMORY = "memory"
 ROOT = "root"
 SPEC = "spec.json"
 MANIFEST = "manifest.json"
+IMAGE = "image.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class SnapshotPaths:
     @property
     def manifest(self) -> Path:
         return self.home / MANIFEST
+
+    @property
+    def image(self) -> Path:
+        """The record of the image that it was made of, where it was."""
+        return self.home / IMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,26 @@ class ContainerPaths:
 
 
 @dataclass(frozen=True, slots=True)
+class ImagePaths:
+    home: Path
+
+    @property
+    def making(self) -> Path:
+        """Writable subvolume: the image while it is unpacked."""
+        return self.home / "making"
+
+    @property
+    def root(self) -> Path:
+        """Read-only subvolume: the image's files."""
+        return self.home / ROOT
+
+    @property
+    def record(self) -> Path:
+        """What the image says of itself. Written last: without it there is no image. Its time is that of the last use."""
+        return self.home / IMAGE
+
+
+@dataclass(frozen=True, slots=True)
 class VolumePaths:
     home: Path
 
@@ -76,6 +102,11 @@ class VolumePaths:
         return self.home / "snapshots"
 
     @property
+    def images(self) -> Path:
+        """Images of registries, by digest: what was fetched once is not fetched again."""
+        return self.home / "images"
+
+    @property
     def gone(self) -> Path:
         """What containers left, on its way out."""
         return self.home / "gone"
@@ -85,3 +116,6 @@ class VolumePaths:
 
     def snapshot(self, id: SnapshotId) -> SnapshotPaths:
         return SnapshotPaths(self.snapshots / id)
+
+    def image(self, digest: str) -> ImagePaths:
+        return ImagePaths(self.images / digest.removeprefix("sha256:"))

@@ -16,12 +16,12 @@ from roost.domain.image_errors import ImageBroken, ReferenceInvalid
 from roost.domain.node import Captured
 from roost.domain.template import TemplateCommand
 
-DEFAULT_REGISTRY = "docker.io"
+DEFAULTREGISTRY = "docker.io"
 DEFAULT_TAG = "latest"
 HEALTH_TIMEOUT_S = 600.0  # for the whole of a start: a health check says how long one try may take, not how many are needed
 
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?")
+REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?")
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -50,9 +50,9 @@ class Reference:
         path, colon, tag = path.partition(":")
         if colon and not _TAG.fullmatch(tag):
             raise ReferenceInvalid(text, "a tag has letters, digits, dots, dashes and underscores, at most 128")
-        if not _REGISTRY.fullmatch(registry):
+        if not REGISTRY.fullmatch(registry):
             raise ReferenceInvalid(text, f"{registry!r} is no host name")
-        if registry == DEFAULT_REGISTRY and "/" not in path:
+        if registry == DEFAULTREGISTRY and "/" not in path:
             path = f"library/{path}"
         if not _REPOSITORY.fullmatch(path):
             raise ReferenceInvalid(text, "a repository is made of lower-case letters and digits, with . _ - and / between them")
@@ -70,7 +70,7 @@ def _split_registry(name: str) -> tuple[str, str]:
     first, slash, rest = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
         return "docker.io" if first in ("index.docker.io", "registry-1.docker.io") else first, rest
-    return DEFAULT_REGISTRY, name
+    return DEFAULTREGISTRY, name
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,12 @@ class ImageNotFound(NotFound):
 
 
 class ImagePlatformMissing(Unsupported):
-    def __init__(self, reference: str, platform: str, offered: str) -> None:
+    def __init__(self, reference: str, offered: str) -> None:
         super().__init__(
             "image_platform_missing",
-            f"The image {reference} is not made for this machine ({platform}), only for {offered}. Ask for another tag,"
-            f" or build the image for {platform}.",
+            f"The image {reference} is not made for machines like this one, only for {offered}. Ask for another tag, or"
+            " build it for this platform.",
             reference=reference,
-            platform=platform,
             offered=offered,
         )
 

@@ -53,6 +53,7 @@ from roost.node.network.slots import Slot
 from roost.node.reporting import Reporting
 from roost.node.steps import CrashPoint, Steps, never
 from roost.node.storage import subvolumes
+from roost.node.storage.pulled import ImageSources, PulledImages
 from roost.node.storage.snapshots import SnapshotService
 
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
@@ -65,7 +66,7 @@ class NodeService:
     def __init__(
         self, *, id: NodeId, containers: Containers, guest: Guest, now: Callable[[], float], tasks: TaskGroup,
         crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT, doze_bytes: int = 0,
-        free_bytes: Callable[[], int] = memory_free_bytes, roots: Mapping[str, Path] | None = None,
+        free_bytes: Callable[[], int] = memory_free_bytes, roots: Mapping[str, Path] | None = None, images: ImageSources,
     ) -> None:  # fmt: skip
         self.id = id
         self._containers = containers
@@ -90,7 +91,8 @@ class NodeService:
         )  # fmt: skip
         self._reporting = Reporting(containers=containers, holdings=self._holdings, dozing=self._dozing, now=now)
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
-        self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, now=now)
+        self._pulled = PulledImages(volume=containers.volume, sources=images, now=now)
+        self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, images=self._pulled, now=now)
 
     # Life of the node
 
@@ -98,6 +100,7 @@ class NodeService:
         """Adopts what still runs, takes back what was half done, keeps the slots of those asleep."""
         try:
             adopted = await Adoption(self._containers).run()
+            await self._pulled.open()
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._containers.slots.close(remove=False)

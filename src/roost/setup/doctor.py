@@ -22,6 +22,8 @@ from roost.setup.installation import to_bootstrap, trusted_cas
 from roost.setup.interpreter import find_interpreter, this_machine
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import BUILDING, SERVING, check_root, missing_packages
+from roost.setup.puller import VERSION as PULLER_VERSION
+from roost.setup.puller import find_puller, is_changed
 from roost.setup.rootfs import find_rootfs
 from roost.setup.running import find_running
 from roost.setup.volume import GIB, Quotas, check_volume, existing_parent, is_btrfs, is_ready, quotas_of
@@ -71,6 +73,7 @@ def examine(settings: Settings, commands: Commands | None = None) -> tuple[Requi
         _cgroups,
         _engine,
         _interpreter,
+        _puller,
         _web,
         _templates,
         _volume,
@@ -208,6 +211,17 @@ def _interpreter(settings: Settings, commands: Commands) -> Iterator[Requirement
     except CommandFailed as error:
         remedy = f"Remove {found.path.parent}, then {RUN_SETUP[0].lower()}{RUN_SETUP[1:]}"
         yield failure("agent's interpreter", f"does not start: {error.facts['output']}", remedy)
+
+
+def _puller(settings: Settings, _: Commands) -> Iterator[Requirement]:
+    found = find_puller(settings.cache)
+    if found is None:
+        yield warning("image puller", "not built yet; the first image waits a minute for it", RUN_SETUP)
+    elif is_changed(found):
+        remedy = f"Remove {found.parent}, then {RUN_SETUP[0].lower()}{RUN_SETUP[1:]}"
+        yield failure("image puller", f"{found} is not the file that was built", remedy)
+    else:
+        yield ok("image puller", f"roost-pull {PULLER_VERSION}")
 
 
 def _web(settings: Settings, _: Commands) -> Iterator[Requirement]:

@@ -11,7 +11,6 @@ The module is pinned by its hash, and its own go.sum pins what it needs: no chec
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 from roost.domain.errors import Fault, NotFound
 from roost.setup.artefacts import Say, discard, emptied, write_marker
 from roost.setup.commands import CommandFailed, Commands
-from roost.setup.go import fetch_go, find_go
+from roost.setup.go import PinnedModule, WrongModule, build_environment, download_module, fetch_go, find_go
 from roost.setup.patches import PatchRefused, apply_patch
 from roost.setup.prewarmer import prewarmer
 
@@ -68,7 +67,7 @@ def build_engine(cache: Path, commands: Commands, say: Say) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         discard(target)
         made.replace(target)
-    except (CommandFailed, PatchRefused, NotFound, FileNotFoundError) as error:
+    except (CommandFailed, PatchRefused, WrongModule, NotFound, FileNotFoundError) as error:
         said = f"Something that it is made of is missing ({error})." if isinstance(error, FileNotFoundError) else error.message
         raise Fault(
             "engine_build_failed",
@@ -104,18 +103,10 @@ def _compile(go: Path, work: Path, commands: Commands, say: Say) -> Path:
 
 def _prepare_source(go: Path, work: Path, commands: Commands, environment: dict[str, str]) -> Path:
     """A copy of the pinned module with what is ours in it."""
-    output = commands.run([go, "mod", "download", "-json", f"{MODULE}@{GVISOR}"], env=environment)
-    told = json.loads(output[output.index("{") :])  # what Go says of its progress comes before
-    if told["Sum"] != GVISOR_SUM:
-        raise Fault(
-            "engine_build_failed",
-            f"gVisor {GVISOR} as it was downloaded is not the one that Roost was made for: its hash is {told['Sum']},"
-            f" not {GVISOR_SUM}. Nothing was built. Check where Go gets its modules from (`go env GOPROXY`).",
-            version=GVISOR,
-        )
+    module = download_module(go, PinnedModule(MODULE, GVISOR, GVISOR_SUM), commands, environment)
     source = work / "source"
     discard(source)
-    shutil.copytree(told["Dir"], source)
+    shutil.copytree(module, source)
     apply_patch(_PATCH.read_text(), source)
     for name, place in _PLACES.items():
         (source / place).parent.mkdir(parents=True, exist_ok=True)
@@ -133,17 +124,3 @@ def _facts(folder: Path) -> dict[str, dict[str, object]]:
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def build_environment(work: Path) -> dict[str, str]:
-    return {
-        "CGO_ENABLED": "0",
-        "GOBIN": str(work / "bin"),
-        "GOPATH": str(work / "modules"),
-        "GOMODCACHE": str(work / "modules" / "pkg" / "mod"),
-        "GOCACHE": str(work / "objects"),
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        "GOSUMDB": "off",  # the hashes are here and in the module's go.sum
-        "GOFLAGS": "-modcacherw -buildvcs=false",  # or the module cache could not be removed afterwards
-    }

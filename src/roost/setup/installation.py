@@ -19,6 +19,7 @@ from roost.setup.interpreter import Interpreter, ensure_interpreter, find_interp
 from roost.setup.mirror import machine_mirror
 from roost.setup.packages import BUILDING, SERVING, check_packages, check_root, ensure_packages
 from roost.setup.plan import Board, SetupStep, run_plan
+from roost.setup.puller import ensure_puller
 from roost.setup.rootfs import Rootfs, ensure_rootfs, find_rootfs, host_cas
 from roost.setup.volume import GIB, Volume, check_volume, ensure_volume, existing_parent
 from roost.setup.web import Web, ensure_web, find_web
@@ -54,14 +55,16 @@ def prepare_cache(settings: Settings, board: Board) -> Artefacts:
     definitions = find_definitions(settings.templates)
     check_cache(settings, definitions)
     commands = Commands()
-    results = run_plan(cache_steps(settings, definitions, commands), board, commands)
+    steps = [*cache_steps(settings, definitions, commands), _puller_step(settings, commands)]
+    results = run_plan(steps, board, commands)
     return Artefacts(results["engine"], results["interpreter"], _rootfs(results, definitions), results["web"])
 
 
-def install(settings: Settings, board: Board, *, offline: bool = False) -> Installation:
+def install(settings: Settings, board: Board, *, offline: bool = False, with_puller: bool = True) -> Installation:
     """Make the machine ready for this home: cache, engine, agent and volume. Needs root. May be called twice.
 
-    Offline, what is missing is refused and named rather than fetched."""
+    Offline, what is missing is refused and named rather than fetched. Without the puller, whoever asks for the first image waits
+    for it."""
     check_root()
     commands = Commands()
     definitions = find_definitions(settings.templates)
@@ -74,6 +77,8 @@ def install(settings: Settings, board: Board, *, offline: bool = False) -> Insta
     shared = cache_steps(settings, definitions, commands)
     # The home comes last and takes no time: a set-up that failed or was interrupted before leaves no home and no mount.
     steps = [*shared, *home_steps(settings, commands, needs=tuple(step.name for step in shared))]
+    if with_puller and not offline:
+        steps.append(_puller_step(settings, commands))
     results = run_plan(steps, board, commands)
     return Installation(
         results["home-engine"], results["agent"], results["volume"], _rootfs(results, definitions), definitions, results["web"]
@@ -110,6 +115,11 @@ def cache_steps(settings: Settings, definitions: Mapping[str, TemplateDefinition
         SetupStep("web", "Mission Control", lambda _, say: ensure_web(settings.cache, commands, say)),
         *(rootfs(definition) for definition in made.values()),
     ]
+
+
+def _puller_step(settings: Settings, commands: Commands) -> SetupStep:
+    # After the engine, which takes longer and has more waiting for it.
+    return SetupStep("puller", "image puller", lambda _, say: ensure_puller(settings.cache, commands, say), needs=("engine",))
 
 
 def home_steps(settings: Settings, commands: Commands, needs: tuple[str, ...]) -> list[SetupStep]:

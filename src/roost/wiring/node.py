@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
+import structlog
 
 from roost.archive.keys import VolumePaths
 from roost.domain.ids import NodeId
@@ -19,8 +21,14 @@ from roost.node.network.slots import Slots, SlotSettings
 from roost.node.service import NodeService
 from roost.node.steps import CrashPoint, never
 from roost.node.storage.attachments import Attachments
+from roost.node.storage.pulled import ImageSources
+from roost.node.storage.puller import Puller, PullSettings
 from roost.settings import Settings
+from roost.setup.commands import Commands
 from roost.setup.installation import Installation
+from roost.setup.puller import ensure_puller
+
+log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
@@ -40,6 +48,7 @@ async def open_node(
             tasks=tasks,
             crash_point=crash_point,
             roots={name: root.path for name, root in installation.rootfs.items()},
+            images=image_sources(settings),
             doze_bytes=int(settings.doze_memory_share * memory_total_bytes()),
         )
         await node.open()
@@ -52,6 +61,26 @@ async def open_node(
                         engine.dispose()
                     meter.remove_cgroup(f"/roost-{settings.instance}")
             tasks.cancel_scope.cancel()
+
+
+def image_sources(settings: Settings) -> ImageSources:
+    mirrors: dict[str, tuple[str, ...]] = {}
+    for entry in settings.registry_mirrors:
+        registry, _, mirror = entry.partition("=")
+        mirrors[registry] = (*mirrors.get(registry, ()), mirror)
+    allowed = PullSettings(
+        docker_config=str(settings.docker_config or ""),
+        mirrors=mirrors,
+        insecure=settings.insecure_registries,
+        private=settings.private_registries,
+        limit_bytes=settings.image_size_gb << 30,
+        timeout_s=settings.image_timeout_s,
+    )
+
+    def find_program() -> Path:
+        return ensure_puller(settings.cache, Commands(), lambda line: log.info("building the image puller", line=line))
+
+    return ImageSources(Puller(find_program, allowed), keep_s=settings.image_days * 86400)
 
 
 def _containers(

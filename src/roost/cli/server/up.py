@@ -88,7 +88,7 @@ def _install(settings: Settings) -> Any:
     from roost.setup.installation import install
 
     with show_progress(Console(stderr=True, highlight=False)) as board:
-        return install(settings, board)
+        return install(settings, board, with_puller=False)  # built when the first image is asked for
 
 
 def _serve(settings: Settings, installation: Any, ready_fd: int | None, *, as_json: bool) -> None:

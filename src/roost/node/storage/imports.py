@@ -1,12 +1,13 @@
-"""Turns a root filesystem archive into a disk snapshot that can be booted from cold. Blocks for seconds."""
+"""Turns a root filesystem, an archive or a subvolume, into a disk snapshot that can be booted from cold. Blocks for seconds."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from roost.archive import manifest as manifests
-from roost.archive.keys import SPEC, SnapshotPaths
+from roost.archive.keys import SPEC, ImagePaths, SnapshotPaths
 from roost.archive.manifest import DiskProof, Manifest
 from roost.domain.errors import Fault, NodeFull
 from roost.domain.ids import SnapshotId
@@ -32,6 +33,24 @@ def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) 
         discard_snapshot(paths)
         raise
     subvolumes.delete(writable)
+    _publish(paths, template, now)
+
+
+def import_pulled(paths: SnapshotPaths, image: ImagePaths, template: str, now: float) -> None:
+    """As `import_root`, of an image that lies here. Its record goes along: whoever asks again is told the same."""
+    discard_snapshot(paths)
+    paths.home.mkdir(parents=True, mode=0o700)
+    try:
+        subvolumes.snapshot(image.root, paths.root, read_only=True)
+        shutil.copyfile(image.record, paths.image)
+        manifests.sync_file(paths.image)
+        _publish(paths, template, now)
+    except BaseException:
+        discard_snapshot(paths)
+        raise
+
+
+def _publish(paths: SnapshotPaths, template: str, now: float) -> None:
     paths.spec.write_text("{}")
     manifests.sync_file(paths.spec)
     disk = subvolumes.info(paths.root)

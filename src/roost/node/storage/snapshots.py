@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,22 +10,26 @@ import anyio
 from anyio import to_thread
 
 from roost.contracts.snapshots import WarmTarget
-from roost.domain.errors import NotFound, Unsupported
+from roost.domain.errors import NotFound
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
-from roost.domain.image import ImportedImage
+from roost.domain.image import ImportedImage, Reference, read_settings
 from roost.domain.node import Captured
 from roost.node.engine.containers import Containers, discard_snapshot
 from roost.node.engine.pool import Pool
-from roost.node.storage.imports import import_root
+from roost.node.storage.imports import import_pulled, import_root
+from roost.node.storage.pulled import PulledImages
 from roost.node.storage.reader import DiskReader
 
 
 class SnapshotService:
-    def __init__(self, *, containers: Containers, pool: Pool, roots: Mapping[str, Path], now: Callable[[], float]) -> None:
+    def __init__(
+        self, *, containers: Containers, pool: Pool, roots: Mapping[str, Path], images: PulledImages, now: Callable[[], float]
+    ) -> None:
         self._containers = containers
         self._pool = pool
         self._roots = roots  # archives of root filesystems, by name
+        self._images = images
         self._now = now
         self._reader = DiskReader(containers.volume)
         self._importing = anyio.Lock()
@@ -41,10 +46,19 @@ class SnapshotService:
         return Captured(snapshot, manifest.kind, 0, manifest.created_at, 0.0)
 
     async def resolve_image(self, reference: str) -> str:
-        raise Unsupported("images_unsupported", "This node cannot fetch images yet.")
+        return str(await self._images.resolve(Reference.parse(reference)))
 
     async def import_image(self, snapshot: SnapshotId, reference: str, template: str) -> ImportedImage:
-        raise Unsupported("images_unsupported", "This node cannot fetch images yet.")
+        asked = Reference.parse(reference)
+        paths = self._containers.volume.snapshot(snapshot)
+        if not await to_thread.run_sync(paths.manifest.exists):
+            async with self._images.using(asked) as image:
+                await to_thread.run_sync(import_pulled, paths, image.paths, template, self._now())
+        told = json.loads(await to_thread.run_sync(paths.image.read_bytes))
+        manifest = await to_thread.run_sync(self._containers.load, snapshot)
+        captured = Captured(snapshot, manifest.kind, 0, manifest.created_at, 0.0)
+        pinned = Reference.parse(told["reference"])
+        return ImportedImage(captured, pinned.digest, read_settings(str(pinned), told["config"]))
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
         await to_thread.run_sync(discard_snapshot, self._containers.volume.snapshot(snapshot))
