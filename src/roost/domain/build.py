@@ -313,6 +313,7 @@ class Definition:
     target: int = -1
     arguments: Mapping[str, str] = field(default_factory=dict)  # what whoever builds gave
     escape: str = "\\"  # the character that escapes in words
+    notes: tuple[str, ...] = ()  # what stands in it and has no effect, for whoever builds
     secrets: tuple[str, ...] = ()  # names; values travel apart
     start: TemplateCommand | None = None  # else entrypoint and command of the last stage
     ready: TemplateCommand | None = None  # else its health check

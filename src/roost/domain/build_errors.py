@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from roost.domain.build import Place
-from roost.domain.errors import Invalid, Unsupported
+from roost.domain.errors import Conflict, Exhausted, Invalid, NotFound, Unsupported
 
 
 def _at(place: Place) -> str:
@@ -29,4 +31,39 @@ class StepUnsupported(Unsupported):
             line=place.line,
             text=place.text,
             what=what,
+        )
+
+
+class TargetNotFound(NotFound):
+    def __init__(self, target: str, names: Sequence[str]) -> None:
+        there = f"Its stages are {', '.join(names)}" if names else "None of its stages has a name: FROM image AS name gives one"
+        super().__init__("build_target_not_found", f"There is no stage {target!r} in the Dockerfile. {there}.", target=target)
+
+
+class SourceNotFound(StepInvalid):
+    def __init__(self, place: Place, source: str, *, is_ignored: bool) -> None:
+        why = "is left out by .dockerignore" if is_ignored else "is not in the context"
+        super().__init__(place, f"{source} {why}. Paths are relative to the context, and nothing above it can be copied.")
+
+
+class ContextTooLarge(Exhausted):
+    def __init__(self, size_bytes: int, files: int, largest_bytes: int, most_files: int, folders: Sequence[str]) -> None:
+        super().__init__(
+            "context_too_large",
+            f"The build takes {files} files of {size_bytes / 1024**2:.0f} MiB from its context; {most_files} files and"
+            f" {largest_bytes / 1024**2:.0f} MiB are the limit. Most is in {', '.join(folders) or 'many directories'}:"
+            " leave out what is not needed with .dockerignore.",
+            size_bytes=size_bytes,
+            files=files,
+        )
+
+
+class ContextChanged(Conflict):
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(
+            "context_changed",
+            f"{path} could not be taken from the context: {why}. Build again when nothing writes there, or leave it out with"
+            " .dockerignore.",
+            path=path,
+            why=why,
         )

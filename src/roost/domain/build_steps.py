@@ -28,6 +28,7 @@ _OCTAL = re.compile(r"[0-7]{1,5}")
 _SIGNAL = re.compile(
     r"[1-9]|[1-5][0-9]|6[0-4]|(?:SIG)?(?:RTMIN(?:\+\d{1,2})?|RTMAX(?:-\d{1,2})?|(?P<name>[A-Z0-9]+))", re.IGNORECASE
 )
+_CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{64}")
 _CLAUSE = re.compile(r"[ugoa]*(?:[-+=](?:[rwxXst]*|[ugo]))+")
 
 
@@ -201,7 +202,10 @@ def _files(progress: Progress, step: b.Copy | b.Write | b.Fetch, word: Callable[
                 content = expand_document(content, progress.variables, longest=LONGEST_DOCUMENT)
             return WriteFile(content, target, step.name, owner, mode)
         case b.Fetch():
-            return FetchFile(word(step.url), target, word(step.checksum), owner, mode, step.keeps_git_dir)
+            checksum = word(step.checksum)
+            if checksum and not _CHECKSUM.fullmatch(checksum):
+                raise StepInvalid(step.place, f"{checksum!r} is no checksum. Write sha256: and 64 digits; for git, its commit.")
+            return FetchFile(word(step.url), target, checksum, owner, mode, step.keeps_git_dir)
 
 
 def _source(path: str, keeps_parents: bool, place: b.Place) -> str:

@@ -286,7 +286,9 @@ def test_a_document_is_expanded_unless_its_name_was_quoted() -> None:
 
 def test_a_fetch_is_expanded() -> None:
     step = b.Fetch("https://example.com/$V.tgz", "/opt/", HERE, checksum="sha256:$SUM")
-    assert fold(env(V="1.2", SUM="ab"), step)[1] == [FetchFile("https://example.com/1.2.tgz", "/opt/", "sha256:ab")]
+    assert fold(env(V="1.2", SUM="a" * 64), step)[1] == [FetchFile("https://example.com/1.2.tgz", "/opt/", f"sha256:{'a' * 64}")]
+    with pytest.raises(StepInvalid, match="is no checksum"):
+        fold(env(V="1.2", SUM="a"), step)
 
 
 # Settings

@@ -1,0 +1,7 @@
+"""A Dockerfile and its context, as steps that a builder can carry out.
+
+`parsing.parse` translates the text, `context.pack` gathers the files that its COPY steps take. Both run where the files are: on
+the machine of whoever builds, never in the server. The official parser is Go's: a process that has loaded it must not fork.
+
+Start: parsing.py. Imports `domain` alone.
+"""
