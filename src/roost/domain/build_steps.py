@@ -49,8 +49,8 @@ def begin(settings: b.ImageSettings, escape: str = "\\") -> Progress:
 
 
 def follow(base: Progress) -> Progress:
-    """A stage that begins with another one: arguments that were declared there are known here."""
-    return replace(base, has_command=False)
+    """A stage that begins with another one: arguments that were declared there are known here, unless an ENV covers them."""
+    return replace(base, variables={**base.variables, **base.settings.env}, has_command=False)
 
 
 def advance(progress: Progress, given: Mapping[str, str], step: b.Step) -> tuple[Progress, Action | None]:

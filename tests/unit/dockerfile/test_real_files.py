@@ -1,7 +1,7 @@
 """Ten Dockerfiles as people write them, and all that has to be done for each.
 
-What is expected stands beside each file. It was compared with what BuildKit makes of the same file: commands, variables, directories,
-users, mounts, targets, modes and the image's configuration are the same.
+What is expected stands beside each file. It was compared with what BuildKit makes of the same file: commands, variables,
+directories, users, mounts, targets, modes and the image's configuration are the same.
 """
 
 from __future__ import annotations

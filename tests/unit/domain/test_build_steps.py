@@ -108,6 +108,12 @@ def test_a_stage_on_a_stage_knows_its_arguments() -> None:
     assert "X" not in second.settings.env
 
 
+def test_in_a_stage_on_a_stage_env_wins_again() -> None:
+    first, _ = fold(env(X="env"), arg("X", "arg"))
+    assert first.variables["X"] == "arg"
+    assert follow(first).variables["X"] == "env"
+
+
 def test_proxies_are_seen_undeclared_in_both_spellings_and_expand_nowhere() -> None:
     _, (made, command) = fold(
         b.SetWorkdir("/x$HTTP_PROXY", HERE), run(), given={"HTTP_PROXY": "http://p", "no_proxy": "n", "Z": "z"}
