@@ -99,7 +99,7 @@ func unpackLayer(ctx context.Context, layer v1.Layer, packed v1.Hash, left appli
 			// Behind the end of what it packs a stream may go on: until it is read, nothing is proven.
 			_, err = io.Copy(io.Discard, sent)
 		}
-		if err != nil && !errors.Is(err, syscall.EPIPE) {
+		if err != nil && !isUnread(err) {
 			cancel()
 		}
 		input.Close()
@@ -109,7 +109,7 @@ func unpackLayer(ctx context.Context, layer v1.Layer, packed v1.Hash, left appli
 	waited := child.Wait()
 	broke := <-streamed
 	switch {
-	case broke != nil && !errors.Is(broke, syscall.EPIPE):
+	case broke != nil && !isUnread(broke):
 		return applied{}, sent.orBroken(broke)
 	case told != nil:
 		return applied{}, fail(Fault, "the process that unpacks ended without an answer (%v, %v)", told, waited)
@@ -148,6 +148,9 @@ func start(ctx context.Context, left applied) (*exec.Cmd, io.WriteCloser, io.Rea
 	}
 	return child, input, output, err
 }
+
+// isUnread: `apply` has ended before the stream, and says why.
+func isUnread(err error) bool { return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) }
 
 func readApplied(output io.Reader) (applied, error) {
 	var done applied
