@@ -20,6 +20,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     length: int | None = None  # what it says of the body's, where that is a lie
     waits: threading.Event | None = None  # nothing more comes before it is set
+    sent: threading.Event = field(default_factory=threading.Event)  # the body is
 
 
 class FalseRegistry:
@@ -80,6 +81,7 @@ def _handler(registry: Callable[[], FalseRegistry]) -> type[BaseHTTPRequestHandl
                 return
             self.wfile.write(reply.body)
             self.wfile.flush()
+            reply.sent.set()
             if reply.waits:
                 reply.waits.wait()
             if reply.length is not None:
