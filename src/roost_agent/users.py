@@ -36,16 +36,15 @@ class Users:
         self.may_switch = os.geteuid() == 0
 
     def find(self, name: str) -> User:
-        """Raises UnknownUser."""
+        """By name or number, with a group if it is to be another than the user's own: "ada", "1000", "ada:staff", "1000:1000".
+        A number needs no entry anywhere. Raises UnknownUser."""
         self._refresh()
         user = self._by_name.get(name)
         if user is None:
             try:
-                entry = pwd.getpwnam(name)
-                groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+                user = self._by_name[name] = _look_up(name)
             except (KeyError, ValueError, UnicodeError, OSError) as error:
                 raise UnknownUser(name) from error
-            user = self._by_name[name] = User(entry, tuple(groups))
         if not self.may_switch and user.uid != os.geteuid():
             raise UnknownUser(name)
         return user
@@ -103,3 +102,35 @@ class Users:
             self._by_name.clear()
             self._user_names.clear()
             self._group_names.clear()
+
+
+def _look_up(text: str) -> User:
+    """Raises KeyError, ValueError, OSError."""
+    name, colon, group = text.partition(":")
+    entry = _entry(name)
+    groups: tuple[int, ...] = tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)) if entry.pw_name else (entry.pw_gid,)
+    user = User(entry, groups)
+    if colon:
+        user.gid = _number(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
+        user.groups = (user.gid,)
+    if not user.name:
+        user.name = str(user.uid)
+    return user
+
+
+def _entry(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwuid(_number(name)) if name.isdecimal() else pwd.getpwnam(name)
+    except KeyError:
+        if name == "root":  # an image need not have a list of users
+            return pwd.struct_passwd(("root", "", 0, 0, "", "/root" if os.path.isdir("/root") else "/", ""))
+        if not name.isdecimal():
+            raise
+        return pwd.struct_passwd(("", "", _number(name), 0, "", "/", ""))
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number >= 2**32 - 1:
+        raise ValueError(text)
+    return number

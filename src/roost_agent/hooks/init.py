@@ -45,6 +45,8 @@ class Identity:
         sandbox.default_workdir = checked.default_workdir or sandbox.default_workdir
         sandbox.sandbox_id = checked.sandbox_id or sandbox.sandbox_id
         sandbox.template_id = checked.template_id or sandbox.template_id
+        if checked.default_workdir.startswith("/"):
+            machine.make_directory(checked.default_workdir)
         if checked.entropy:
             machine.add_entropy(checked.entropy)
         if checked.hostname and (checked.new_identity or checked.hostname != machine.hostname):

@@ -45,6 +45,13 @@ class Machine:
         kept = [line for line in lines if line.split()[:1] != ["127.0.1.1"]]
         self.write("etc/hosts", "\n".join([*kept, f"127.0.1.1 {name}"]) + "\n")
 
+    def make_directory(self, path: str) -> None:
+        """Where commands begin. An image may name one that it does not have."""
+        place = self.path(path.lstrip("/"))
+        if self.writable and not os.path.isdir(place):
+            with contextlib.suppress(OSError):
+                os.makedirs(place, exist_ok=True)
+
     def set_machine_id(self, machine_id: str) -> None:
         self.write("etc/machine-id", f"{machine_id}\n")
         copy = self.path("var/lib/dbus/machine-id")
@@ -96,16 +103,27 @@ class Machine:
         return removed
 
     def write(self, relative: str, content: str) -> None:
-        """Make a file hold this, unless it does. A machine without the directory for it goes without."""
+        """Make a file hold this, unless it does. A machine where that cannot be goes without."""
         if not self.writable or self._read(relative) == content:
             return
         # Plain system calls, few of them: this is on the way of every create.
         with contextlib.suppress(OSError):
-            descriptor = os.open(self.path(relative), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            descriptor = self._open(self.path(relative))
             try:
                 os.write(descriptor, content.encode("utf-8", "surrogateescape"))
             finally:
                 os.close(descriptor)
+
+    def _open(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        try:
+            return os.open(path, flags, 0o644)
+        except FileNotFoundError:
+            # An image may have no /etc at all, or a link to what a service of its own would have made.
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.islink(path):
+                os.unlink(path)
+            return os.open(path, flags, 0o644)
 
     def _read(self, relative: str) -> str:
         try:

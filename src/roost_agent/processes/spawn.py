@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from roost_agent.errors import RpcError
 from roost_agent.processes.impersonate import Impersonator
+from roost_agent.processes.shells import fitted
 from roost_agent.users import User
 
 _NOT_RUNNABLE = (
@@ -64,6 +65,7 @@ class Spawned:
 
 def spawn(order: Order, impersonator: Impersonator) -> Spawned:
     """Start it. Raises RpcError: `invalid_argument` when it cannot be run, `resource_exhausted` when nothing can."""
+    order.command, order.arguments = fitted(order.command, order.arguments)
     if order.size is not None:
         return _spawn_on_terminal(order, order.size)
     return _spawn_on_pipes(order, impersonator)

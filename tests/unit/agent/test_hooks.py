@@ -144,3 +144,21 @@ def test_before_a_checkpoint_idle_connections_are_reset_and_streams_kept(fresh_a
             idle.recv(1000)
         guest.call("process.Process/SendInput", {"process": {"pid": events.pid}, "input": {"stdin": b64(b"on\n")}})
         assert events.finish().stdout == "on\n"
+
+
+def test_an_image_with_no_etc_and_no_working_directory_gets_both(tmp_path: Path) -> None:
+    guest = Guest("--trust-local", "--system-root", str(tmp_path))
+    try:
+        guest.init(hostname="fox", dnsServers=["169.254.7.1"], defaultWorkdir="/srv/app")
+    finally:
+        guest.close()
+    assert (tmp_path / "etc/resolv.conf").read_text() == "nameserver 169.254.7.1\n"
+    assert (tmp_path / "etc/hosts").read_text().splitlines()[0] == "127.0.0.1 localhost"
+    assert (tmp_path / "srv/app").is_dir()
+
+
+def test_a_link_to_what_nobody_made_becomes_a_file(housed: Housed) -> None:
+    (housed.root / "etc/resolv.conf").symlink_to("../run/systemd/resolve/stub-resolv.conf")
+    housed.guest.init(dnsServers=["169.254.7.1"])
+    assert not (housed.root / "etc/resolv.conf").is_symlink()
+    assert housed.read("etc/resolv.conf") == "nameserver 169.254.7.1\n"

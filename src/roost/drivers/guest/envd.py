@@ -20,6 +20,7 @@ import anyio
 import h11
 from anyio.abc import SocketStream
 
+from roost.domain.address import GATEWAY_ADDRESS
 from roost.domain.errors import GuestUnreachable
 from roost.domain.ids import AGENT_PORT
 from roost.domain.node import Identity
@@ -52,7 +53,9 @@ class Envd:
         raise GuestUnreachable(address, f"no answer within {timeout_s:g} s")
 
     async def init(self, address: str, identity: Identity) -> None:
-        await self._post(address, "/init", _identity(identity))
+        # The disk of a new one may be anybody's: whom it asks for names was true where it was made.
+        resolvers = {"dnsServers": [str(GATEWAY_ADDRESS)]} if identity.fresh else {}
+        await self._post(address, "/init", _identity(identity) | resolvers)
 
     async def before_checkpoint(self, address: str) -> None:
         await self._post(address, "/roost/before-checkpoint", {})

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from roost_agent.errors import RpcError
+from roost_agent.processes import shells
+
+LINE = ["-l", "-c", "ls -l"]
+
+
+@pytest.fixture
+def image(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The programs that there are."""
+    programs: set[str] = set()
+    monkeypatch.setattr(os.path, "exists", programs.__contains__)
+    return programs
+
+
+def test_what_is_there_is_used(image: set[str]) -> None:
+    image |= {"/bin/bash", "/bin/sh"}
+    assert shells.fitted("/bin/bash", LINE) == ("/bin/bash", LINE)
+    assert shells.fitted("/usr/bin/python3", ["-c", "1"]) == ("/usr/bin/python3", ["-c", "1"])
+
+
+@pytest.mark.parametrize("shell", ["/usr/bin/bash", "/usr/local/bin/bash"])
+def test_bash_may_be_elsewhere(image: set[str], shell: str) -> None:
+    image |= {shell, "/bin/sh"}
+    assert shells.fitted("/bin/bash", LINE) == (shell, LINE)
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "/usr/bin/sh", "/bin/ash", "/busybox/sh"])
+def test_a_plain_shell_is_told_nothing_that_it_does_not_know(image: set[str], shell: str) -> None:
+    image.add(shell)
+    assert shells.fitted("/bin/bash", LINE) == (shell, ["-c", "ls -l"])
+    assert shells.fitted("/bin/bash", ["-i", "-l"]) == (shell, ["-i"])
+
+
+def test_words_need_no_shell(image: set[str]) -> None:
+    assert shells.fitted("/bin/bash", ["-l", "-c", "/app --name 'a b' x=1"]) == ("/app", ["--name", "a b", "x=1"])
+    assert shells.fitted("/bin/sh", ["-c", "/app"]) == ("/app", [])
+
+
+@pytest.mark.parametrize(
+    "line", ["a | b", "a && b", "a; b", "echo $HOME", "echo `id`", "ls *", "A=1 a", "a > b", "cd ~", "'open", "", "a\nb"]
+)
+def test_what_needs_a_shell_is_refused_without_one(image: set[str], line: str) -> None:
+    with pytest.raises(RpcError, match="no shell"):
+        shells.fitted("/bin/bash", ["-l", "-c", line])
+
+
+def test_a_terminal_needs_a_shell(image: set[str]) -> None:
+    with pytest.raises(RpcError, match="roost exec"):
+        shells.fitted("/bin/bash", ["-i", "-l"])
+
+
+def test_a_program_that_is_missing_stays_missing(image: set[str]) -> None:
+    assert shells.fitted("/usr/bin/zsh", ["-c", "ls"]) == ("/usr/bin/zsh", ["-c", "ls"])
