@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from roost.domain.build_errors import IgnoreFileInvalid
 from roost.domain.patterns import BadPathPattern, PathFilter, Verdict, compile_name, is_wild, read_ignore_file
 
 _MOST_LINKS = 255
@@ -140,7 +141,7 @@ class Tree:
 
 
 def read_ignore(context: Path, dockerfile: Path | None = None) -> tuple[str, ...]:
-    """The patterns of `F.dockerignore` beside the Dockerfile F, else of the context's .dockerignore. Raises BadPathPattern."""
+    """The patterns of `F.dockerignore` beside the Dockerfile F, else of the context's .dockerignore. Raises IgnoreFileInvalid."""
     places = [dockerfile.with_name(f"{dockerfile.name}.dockerignore")] if dockerfile else []
     for place in (*places, context / ".dockerignore"):
         try:
@@ -151,6 +152,6 @@ def read_ignore(context: Path, dockerfile: Path | None = None) -> tuple[str, ...
         try:
             PathFilter(patterns)
         except BadPathPattern as error:
-            raise BadPathPattern(f"{place.name}: {error}") from error
+            raise IgnoreFileInvalid(str(place), str(error)) from error
         return patterns
     return ()

@@ -46,6 +46,11 @@ class SourceNotFound(StepInvalid):
         super().__init__(place, f"{source} {why}. Paths are relative to the context, and nothing above it can be copied.")
 
 
+class IgnoreFileInvalid(Invalid):
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__("ignore_file_invalid", f"{file} cannot be read: {why}. Correct the pattern.", file=file, why=why)
+
+
 class ContextTooLarge(Exhausted):
     def __init__(self, size_bytes: int, files: int, largest_bytes: int, most_files: int, folders: Sequence[str]) -> None:
         super().__init__(
