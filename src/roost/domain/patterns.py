@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _WILD = frozenset("*?[\\")
@@ -18,6 +19,7 @@ def is_wild(pattern: str) -> bool:
     return not _WILD.isdisjoint(pattern)
 
 
+@functools.lru_cache(1024)
 def compile_name(pattern: str) -> re.Pattern[str]:
     """For one name, without "/": `*` is any text, `?` one character, `[a-z]` or `[^a-z]` one of some, `\\` takes the next one
     as it is.
@@ -90,6 +92,31 @@ def match_path(pattern: str, path: str) -> bool:
     """Whether a whole path fits: no wildcard crosses a "/"."""
     names, parts = path.split("/"), pattern.split("/")
     return len(names) == len(parts) and all(compile_name(part).fullmatch(name) for part, name in zip(parts, names, strict=True))
+
+
+def match_deep(pattern: Sequence[str], names: Sequence[str]) -> int | None:
+    """How many of the names the pattern stands for: all, or the fewest that make a directory above. None: it does not fit.
+
+    A part `**` is any number of names, none too. Costs no more than parts times names, whatever a stranger writes.
+    """
+    reached = _behind_stars(pattern, {0})
+    for depth, name in enumerate(names):
+        if len(pattern) in reached:
+            return depth
+        forward = {part + 1 for part in reached if pattern[part] != "**" and compile_name(pattern[part]).fullmatch(name)}
+        stays = {part for part in reached if pattern[part] == "**"}
+        reached = _behind_stars(pattern, forward | stays)
+    return len(names) if len(pattern) in reached else None
+
+
+def _behind_stars(pattern: Sequence[str], places: set[int]) -> set[int]:
+    """The places, and those behind each `**` there: it may stand for nothing."""
+    found = set(places)
+    for place in sorted(places):
+        while place < len(pattern) and pattern[place] == "**":
+            place += 1
+            found.add(place)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

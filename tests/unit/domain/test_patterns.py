@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.domain.patterns import BadPathPattern, PathFilter, compile_name, match_path, read_ignore_file
+from roost.domain.patterns import BadPathPattern, PathFilter, compile_name, match_deep, match_path, read_ignore_file
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,36 @@ def test_no_name_takes_long_to_match() -> None:
     began = time.process_time()
     assert not compile_name("*a" * 60 + "b").fullmatch("a" * 4000)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "depth"),
+    [
+        ("a", "a", 1),
+        ("a", "a/b/c", 1),
+        ("a/b", "a", None),
+        ("*/b", "a/b/c", 2),
+        ("**/b", "b", 1),
+        ("**/b", "x/y/b/z", 3),
+        ("**", "a/b", 0),
+        ("a/**", "a/b", 1),
+        ("a/**/b", "a/b", 2),
+        ("a/**/b", "a/x/y/b/z", 4),
+        ("a/**/**/b", "a/x/c", None),
+        ("**/*.txt", "x/y/a.txt", 3),
+        ("\\*", "*", 1),
+        ("\\*", "a", None),
+    ],
+)
+def test_a_pattern_stands_for_a_path_or_a_directory_above_it(pattern: str, path: str, depth: int | None) -> None:
+    assert match_deep(pattern.split("/"), path.split("/")) == depth
+
+
+def test_no_number_of_double_stars_takes_long() -> None:
+    began = time.process_time()
+    assert match_deep(["**"] * 200 + ["x"], ["a"] * 200) is None
+    assert match_deep([*["**", "a"] * 100, "x"], ["a"] * 200) is None
+    assert time.process_time() - began < 2
 
 
 @given(st.text(alphabet="ab.", min_size=1), st.integers(0, 5))
