@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import cases, doze, edge, engine, throughput
+from bench import cases, doze, edge, engine, images, throughput
 from bench.raw import raw_engine
 from bench.report import Figure, save, show
 from bench.server import serving
@@ -14,7 +14,7 @@ from bench.server import serving
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth to 64")
-    parser.add_argument("--only", choices=["engine", "throughput", "doze", "edge"], help="measure this part alone")
+    parser.add_argument("--only", choices=["engine", "throughput", "doze", "edge", "images"], help="measure this part alone")
     parser.add_argument("--bare", action="store_true", help="without the desktop and Mission Control, which need a browser")
     parser.add_argument("--name", default="latest", help="the result's file name in bench/results")
     options = parser.parse_args()
@@ -25,6 +25,8 @@ def main() -> int:
         return _end(figures, options.name)
     if options.only == "doze":
         return _end(doze.measure(quick=options.quick), options.name)
+    if options.only == "images":
+        return _end(images.measure(3 if options.quick else 7), options.name)
     if options.only == "edge":
         with serving() as bench:
             return _end(edge.measure(bench, quick=options.quick), options.name)
@@ -51,6 +53,7 @@ def main() -> int:
         add(*cases.growth(bench, [1, 8] if options.quick else [1, 8, 16, 32, 64], 10.0))
     figures += throughput.measure(quick=options.quick)
     figures += doze.measure(quick=options.quick)
+    figures += images.measure(3 if options.quick else 7)
     if not options.bare:
         from bench import desktop, web
 
