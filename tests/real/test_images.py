@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -274,6 +275,37 @@ async def test_whoever_goes_away_leaves_nothing(volume: VolumePaths) -> None:
             await anyio.to_thread.run_sync(layer.sent.wait, 30)
             tasks.cancel_scope.cancel()
     assert kept(volume) == set()
+
+
+def descendants(pid: int) -> set[int]:
+    children: set[int] = set()
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        children |= {int(child) for child in tasks.read_text().split()}
+    return children.union(*(descendants(child) for child in children)) if children else set()
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_node_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    """Neither the one that fetches nor the one that unpacks."""
+    (tmp_path / "into").mkdir()
+    with serving_false_registry() as registry:
+        reference = stalling(registry)
+        layer = next(reply for reply in registry.replies.values() if reply.waits)
+        command = (sys.executable, "-m", "tests.real.pulling", reference, registry.host, str(tmp_path / "into"))
+        with subprocess.Popen(command) as node:
+            try:
+                assert layer.sent.wait(30)
+                wait_until(lambda: len(descendants(node.pid)) == 2)
+                left = descendants(node.pid)
+            finally:
+                node.kill()
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
 
 
 async def test_a_configuration_that_makes_no_sense_leaves_nothing(registry: Registry, volume: VolumePaths) -> None:

@@ -4,7 +4,7 @@
     SHA256SUMS         of every other file
     bundle.json        what is in it (`Contents`)
     roost-*.whl        Roost itself
-    parts/*.tar.xz     the wheels it needs, the tools, and pieces of a cache: engine, interpreter, root filesystems
+    parts/*.tar.xz     the wheels it needs, the tools, and pieces of a cache: engine, interpreter, puller, root filesystems
     bench/             `python -m bench` for the machine it is carried to
 
 `scripts/bundle` writes one; this reads it. A part of the cache holds one artefact under the path that it has in every cache.
