@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _WILD = frozenset("*?[\\")
+_MOST_UNBOUNDED = (
+    3  # stars of a pattern that only a regular expression can match: each could multiply the cost by a path's length
+)
 
 
 class BadPathPattern(ValueError):
@@ -94,17 +97,19 @@ def match_path(pattern: str, path: str) -> bool:
     return len(names) == len(parts) and all(compile_name(part).fullmatch(name) for part, name in zip(parts, names, strict=True))
 
 
-def match_deep(pattern: Sequence[str], names: Sequence[str]) -> int | None:
-    """How many of the names the pattern stands for: all, or the fewest that make a directory above. None: it does not fit.
+def match_deep(pattern: Sequence[str], names: Sequence[str], *, is_whole: bool = False) -> int | None:
+    """How many of the names the pattern stands for: all, or the fewest that make a directory above. None: it does not fit, or not
+    to all of them where it is asked for the whole path.
 
     A part `**` is any number of names, none too. Costs no more than parts times names, whatever a stranger writes.
     """
     reached = _behind_stars(pattern, {0})
     for depth, name in enumerate(names):
-        if len(pattern) in reached:
+        if len(pattern) in reached and not is_whole:
             return depth
-        forward = {part + 1 for part in reached if pattern[part] != "**" and compile_name(pattern[part]).fullmatch(name)}
-        stays = {part for part in reached if pattern[part] == "**"}
+        inside = {part for part in reached if part < len(pattern)}
+        stays = {part for part in inside if pattern[part] == "**"}
+        forward = {part + 1 for part in inside - stays if compile_name(pattern[part]).fullmatch(name)}
         reached = _behind_stars(pattern, forward | stays)
     return len(names) if len(pattern) in reached else None
 
@@ -128,14 +133,11 @@ class Verdict:
 
 
 class PathFilter:
-    """An ordered list of patterns, `**` for any number of directories, `!` for exceptions: the last one that fits decides.
-
-    For patterns of one's own: those of a stranger could take very long.
-    """
+    """An ordered list of patterns, `**` for any number of directories, `!` for exceptions: the last one that fits decides."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Raises BadPathPattern."""
-        self._rules: list[tuple[re.Pattern[str], bool]] = []
+        self._rules: list[tuple[_Rule, bool]] = []
         self._exceptions: list[str] = []
         for written in patterns:
             text = written.strip()
@@ -148,7 +150,7 @@ class PathFilter:
                 if not text:
                     raise BadPathPattern("an exception `!` names nothing")
                 self._exceptions.append(text)
-            self._rules.append((_compile_deep(text), is_exception))
+            self._rules.append((_Rule(text), is_exception))
 
     def judge(self, path: str, above: Verdict | None = None) -> Verdict:
         """`above` is what was said of the directory that the path is in; None at the top."""
@@ -159,7 +161,7 @@ class PathFilter:
             fits = bool(inherited) and inherited[number]
             # A rule that would change nothing is not asked; what is below does not inherit it then.
             if not fits and is_exception is excludes:
-                fits = rule.fullmatch(path) is not None
+                fits = rule.fits(path)
             matched.append(fits)
             if fits:
                 excludes = not is_exception
@@ -177,26 +179,52 @@ class PathFilter:
         return any(is_wild(text) or f"{text}/".startswith(f"{directory}/") for text in self._exceptions)
 
 
-def _compile_deep(pattern: str) -> re.Pattern[str]:
+class _Rule:
+    """One pattern of a filter. Costs parts times names at most, whatever a stranger writes."""
+
+    def __init__(self, pattern: str) -> None:
+        self._parts = pattern.split("/")
+        self._exact = "" if is_wild(pattern) else pattern
+        self._odd: re.Pattern[str] | None = None
+        if any("**" in part and part != "**" for part in self._parts):
+            self._odd = _compile_odd(pattern)
+        elif self._parts[-1] == "**" and len(self._parts) > 1:
+            self._parts.append("*")  # what is in a directory, and not the directory itself
+        for part in self._parts:
+            compile_name(part)  # refused now if it cannot be read
+
+    def fits(self, path: str) -> bool:
+        if self._exact:
+            return path == self._exact
+        if self._odd:
+            return self._odd.fullmatch(path) is not None
+        names = path.split("/")
+        if "**" not in self._parts:
+            return len(names) == len(self._parts) and match_deep(self._parts, names) is not None
+        return self._parts == ["**"] or match_deep(self._parts, names, is_whole=True) is not None
+
+
+def _compile_odd(pattern: str) -> re.Pattern[str]:
+    """`**` beside other characters, as in `**.go`: it is any text up to a "/", or none."""
     text = ""
-    at = 0
+    at = unbounded = 0
     while at < len(pattern):
         if pattern.startswith("**", at):
             at += 2
+            unbounded += 1
             ends_name = at == 2 and not is_wild(pattern[2:])  # `**.go` is what ends so, at any depth
-            if pattern.startswith("/", at):
-                at += 1
-                text += "(?:.*/)?" if at < len(pattern) else ".*"
-            elif at == len(pattern) or ends_name:
-                text += ".*"
-            else:
-                text += "(?:.*/)?"
+            is_last = pattern[at:] in ("", "/")
+            at += pattern.startswith("/", at)
+            text += ".*" if is_last or ends_name else "(?:.*/)?"
         elif pattern[at] == "*":
             text += "[^/]*"
+            unbounded += 1
             at += 1
         else:
             piece, at = _one(pattern, at)
             text += piece
+    if unbounded > _MOST_UNBOUNDED:
+        raise BadPathPattern(f"`{pattern}` has too many stars: write `**` between slashes")
     return re.compile(text, re.DOTALL)
 
 

@@ -122,6 +122,15 @@ def test_dockerignore(patterns: str, left_out: list[str], kept: list[str]) -> No
     assert [path for path in (*left_out, *kept) if chosen.excludes(path)] == left_out
 
 
+def test_a_filter_of_a_stranger_takes_no_longer_than_ours() -> None:
+    began = time.process_time()
+    for pattern in ("**/" * 60 + "x", "**/a/" * 60 + "x", "*a" * 60 + "b", "a*/" * 60 + "x"):
+        assert not PathFilter([pattern]).excludes("/".join(["a" * 20] * 100))
+    assert time.process_time() - began < 2
+    with pytest.raises(BadPathPattern, match="too many stars"):
+        PathFilter(["a**b**c**d**e"])
+
+
 def test_an_exception_that_names_nothing_is_said() -> None:
     with pytest.raises(BadPathPattern, match="names nothing"):
         PathFilter(["!"])
