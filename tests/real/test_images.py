@@ -328,8 +328,17 @@ def small_volume(tmp_path: Path) -> Iterator[VolumePaths]:
     subprocess.run(("umount", mounted), check=True)
 
 
-async def test_a_full_disk_is_told_and_leaves_nothing(registry: Registry, small_volume: VolumePaths) -> None:
-    """The others go too: whoever asks again finds the room."""
+async def test_a_full_disk_is_told(registry: Registry, small_volume: VolumePaths) -> None:
+    """By the kernel, in the middle of a file."""
+    huge = registry.push("huge", image(*(archive(File(f"f{each}", os.urandom(48 << 20))) for each in range(4))))
+    into = small_volume.home / "into"
+    into.mkdir()
+    with pytest.raises(NodeFull):
+        await image_sources(PullSettings(insecure=(registry.host,))).puller.unpack(Reference.parse(huge), into)
+
+
+async def test_an_image_leaves_room_for_others_and_nothing_of_itself(registry: Registry, small_volume: VolumePaths) -> None:
+    """Those that lie there go too: whoever asks again finds the room."""
     images = pulled_images(small_volume, registry.host)
     async with used(images, registry.push("small", image(archive(File("f", b"x"))))):
         pass

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,8 +25,11 @@ from roost.archive.keys import ImagePaths, VolumePaths
 from roost.domain.build import ImageSettings
 from roost.domain.errors import NodeFull, RoostError
 from roost.domain.image import Reference, read_settings
+from roost.node.engine.meter import disk_space
 from roost.node.storage import subvolumes
 from roost.node.storage.puller import Puller
+
+RESERVED_SHARE = 0.05  # of the volume: no image may take the last of it
 
 log = structlog.get_logger(__name__)
 
@@ -81,7 +85,8 @@ class PulledImages:
     async def _pull(self, paths: ImagePaths, pinned: Reference) -> None:
         try:
             await to_thread.run_sync(_begin, paths)
-            pulled = await self._puller.unpack(pinned, paths.making)
+            room = await to_thread.run_sync(_room_bytes, self._volume.home)
+            pulled = await self._puller.unpack(pinned, paths.making, room_bytes=room)
             read_settings(str(pinned), pulled.config)  # one that cannot be read is refused before it is kept
             await to_thread.run_sync(_finish, paths, str(pinned), pulled.config)
         except BaseException as error:
@@ -119,6 +124,12 @@ class PulledImages:
         for paths in self._list():
             if not paths.record.exists():
                 _discard(paths)
+
+
+def _room_bytes(volume: Path) -> int:
+    """What an image may take: sandboxes that run need the rest."""
+    free, total = disk_space(volume)
+    return max(0, free - int(total * RESERVED_SHARE))
 
 
 def _begin(paths: ImagePaths) -> None:

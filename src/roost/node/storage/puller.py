@@ -64,14 +64,23 @@ class Puller:
 
     async def resolve(self, reference: Reference) -> str:
         """The digest of the image for this machine. Raises what `NodeSnapshots.resolve_image` raises."""
-        answer = await self._ask(reference, action="resolve", into="")
+        answer = await self._ask(reference, action="resolve")
         return str(answer["digest"])
 
-    async def unpack(self, reference: Reference, into: Path) -> Pulled:
-        """The image's files are in the directory, which was empty. Nothing of them is outside of it, whatever the image holds.
-        On failure some may be there. Raises what `NodeSnapshots.import_image` raises."""
-        async with self._limiter():
-            answer = await self._ask(reference, action="unpack", into=str(into))
+    async def unpack(self, reference: Reference, into: Path, *, room_bytes: int | None = None) -> Pulled:
+        """The image's files are in the directory, which was empty. Nothing of them is outside of it, whatever the image holds,
+        and they take no more than `room_bytes`. On failure some may be there. Raises what `NodeSnapshots.import_image` raises."""
+        limit = self._settings.limit_bytes
+        is_tight = room_bytes is not None and room_bytes < limit
+        try:
+            async with self._limiter():
+                answer = await self._ask(
+                    reference, action="unpack", into=str(into), limit_bytes=room_bytes if is_tight else limit
+                )
+        except ImageTooLarge as error:
+            if is_tight:
+                raise _full(str(reference)) from error
+            raise
         config = answer.get("config")
         if not isinstance(config, dict):
             raise ImageBroken(str(reference), "its configuration is no object")
@@ -82,12 +91,12 @@ class Puller:
             self._turn = anyio.CapacityLimiter(_AT_ONCE)
         return self._turn
 
-    async def _ask(self, reference: Reference, *, action: str, into: str) -> Mapping[str, Any]:
+    async def _ask(self, reference: Reference, *, action: str, **more: object) -> Mapping[str, Any]:
         request = {
             **asdict(self._settings),
+            **more,
             "action": action,
             "reference": str(reference),
-            "into": into,
             "limit_entries": MOST_ENTRIES,
             "stall_s": min(STALL_S, self._settings.timeout_s),
         }
@@ -103,7 +112,8 @@ class Puller:
     async def _found(self) -> Path:
         async with self._finding:
             if self._program is None or not self._program.exists():
-                self._program = await to_thread.run_sync(self._find_program)
+                # Whoever does not wait for it leaves it building: the next one will want it.
+                self._program = await to_thread.run_sync(self._find_program, abandon_on_cancel=True)
             return self._program
 
     def _translated(self, reference: Reference, kind: str, detail: str) -> RoostError:
@@ -126,9 +136,13 @@ class Puller:
             case "too_large":
                 return ImageTooLarge(name, f"{detail} ({self._settings.limit_bytes >> 20} MB, {MOST_ENTRIES} files)")
             case "full":
-                return NodeFull("disk space", f"more for the image {name}", "less")
+                return _full(name)
             case _:
                 return Fault("puller_failed", f"The image {name} could not be fetched: {detail}")
+
+
+def _full(name: str) -> NodeFull:
+    return NodeFull("disk space", f"more for the image {name}", "less")
 
 
 async def _run(program: Path, request: bytes, timeout_s: float) -> tuple[bytes, str]:

@@ -52,8 +52,9 @@ class SnapshotService:
         asked = Reference.parse(reference)
         paths = self._containers.volume.snapshot(snapshot)
         if not await to_thread.run_sync(paths.manifest.exists):
-            async with self._images.using(asked) as image:
-                await to_thread.run_sync(import_pulled, paths, image.paths, template, self._now())
+            async with self._images.using(asked) as image, self._importing:
+                if not await to_thread.run_sync(paths.manifest.exists):  # nobody else did meanwhile
+                    await to_thread.run_sync(import_pulled, paths, image.paths, template, self._now())
         told = json.loads(await to_thread.run_sync(paths.image.read_bytes))
         manifest = await to_thread.run_sync(self._containers.load, snapshot)
         captured = Captured(snapshot, manifest.kind, 0, manifest.created_at, 0.0)

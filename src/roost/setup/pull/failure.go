@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
@@ -109,8 +110,14 @@ func bare(err error) string {
 	return err.Error()
 }
 
+// shortened is for people: what strangers wrote is not to steer a terminal.
 func shortened(text string) string {
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "?")
+	text = strings.Map(func(each rune) rune {
+		if unicode.IsPrint(each) {
+			return each
+		}
+		return unicode.ReplacementChar
+	}, strings.Join(strings.Fields(text), " "))
 	if len(text) > longestDetail {
 		return strings.ToValidUTF8(text[:longestDetail], "") + "…"
 	}
