@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,9 +48,11 @@ def manifest_of(config: dict[str, Any], layers: list[dict[str, Any]]) -> bytes:
 
 
 @contextmanager
-def serving_false_registry() -> Iterator[FalseRegistry]:
+def serving_false_registry(tls: ssl.SSLContext | None = None) -> Iterator[FalseRegistry]:
     registry = FalseRegistry()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(lambda: registry))
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.daemon_threads = True
     registry.host = f"127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever)

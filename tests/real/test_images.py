@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -30,6 +31,7 @@ from roost.domain.image_errors import (
 from roost.node.storage import subvolumes
 from roost.node.storage.pulled import ImageSources, PulledImages
 from roost.node.storage.puller import Puller, PullSettings
+from roost.setup.tls import ensure_certificate, make_context
 from tests.false_registry import FalseRegistry, manifest_of, serving_false_registry
 from tests.real.ground import image_sources
 from tests.registry import (
@@ -186,6 +188,24 @@ async def test_a_mirror_is_asked_first_and_the_registry_if_it_has_none(registry:
             assert (root / "of-the-mirror").exists()
         async with used(images, f"{registry.host}/only-there:1") as root:
             assert (root / "of-the-registry").exists()
+
+
+async def test_a_private_registry_needs_a_certificate_that_is_trusted(
+    volume: VolumePaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = ensure_certificate(tmp_path, "roost.localhost", "127.0.0.1", datetime.now(UTC))
+    with serving_false_registry(make_context(certificate)) as registry:
+        reference = Reference.parse(registry.serve("app", image(archive())))
+
+        def asking(allowed: PullSettings) -> PulledImages:
+            return PulledImages(volume=volume, sources=image_sources(allowed), now=time.time)
+
+        private = asking(PullSettings(private=(registry.host,), timeout_s=20))
+        with pytest.raises(RegistryUnreachable, match="certificate"):
+            await private.resolve(reference)
+        assert (await asking(PullSettings(insecure=(registry.host,), timeout_s=20)).resolve(reference)).digest
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate.ca))  # as if it were among the machine's
+        assert (await private.resolve(reference)).digest
 
 
 # Registries that lie, break, or are slow

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +46,11 @@ func fail(kind, format string, facts ...any) error {
 
 // classify says what kind of failure an error is.
 func classify(ctx context.Context, err error) *failure {
+	// First: whoever is at an inner address is asked by http too, and refused, and that is not why.
+	var unproven *tls.CertificateVerificationError
+	if errors.As(err, &unproven) {
+		return &failure{Unreachable, shortened("its certificate is not trusted here: " + unproven.Err.Error())}
+	}
 	var known *failure
 	if errors.As(err, &known) {
 		return &failure{known.Kind, shortened(known.Detail)}
@@ -96,9 +101,8 @@ func isNetwork(err error) bool {
 	var asked *url.Error
 	var network net.Error
 	var operation *net.OpError
-	var certificate x509.UnknownAuthorityError
 	return errors.As(err, &asked) || errors.As(err, &network) || errors.As(err, &operation) ||
-		errors.As(err, &certificate) || errors.Is(err, io.ErrUnexpectedEOF)
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // bare is the error without the address that was asked.
