@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from roost.domain.builds import Build, BuildLog, BuildPlan, Layer, Upload
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import SandboxId, TeamId
 from roost.domain.link import Link
@@ -28,12 +29,18 @@ class Idempotency:
     revision: int = 0
 
 
-Record = Sandbox | Snapshot | Template | ApiKey | Idempotency | Link | Question | Picture
-R = TypeVar("R", Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)
+Record = (
+    Sandbox | Snapshot | Template | ApiKey | Idempotency | Link | Question | Picture
+    | Build | BuildPlan | BuildLog | Layer | Upload
+)  # fmt: skip
+R = TypeVar(
+    "R", Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture, Build, BuildPlan, BuildLog, Layer, Upload
+)
 
 Followed = Sandbox | Snapshot | Template | ApiKey | Link | Question | Event
 FOLLOWED: tuple[type[Followed], ...] = (Sandbox, Snapshot, Template, ApiKey, Link, Question, Event)
-"""What the feed of changes tells of. An `Idempotency` or a `Picture` changes nothing that anybody follows."""
+"""What the feed of changes tells of. An `Idempotency` or a `Picture` changes nothing that anybody follows, and who follows a
+build follows its log."""
 
 
 @dataclass(frozen=True, slots=True)

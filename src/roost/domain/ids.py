@@ -1,6 +1,7 @@
 """Identities. Lowercase letters and digits only, so that each is legal in a host name.
 
-The first letter tells the kind: i sandbox (as E2B's clients expect), s snapshot, t template, n node, k key, l link, q question.
+The first letter tells the kind: i sandbox (as E2B's clients expect), s snapshot, t template, n node, k key, l link, q question,
+b build.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ TeamId = NewType("TeamId", str)
 KeyId = NewType("KeyId", str)
 LinkId = NewType("LinkId", str)
 QuestionId = NewType("QuestionId", str)
+BuildId = NewType("BuildId", str)
 
 AGENT_PORT = 49983
 """Where the agent of every sandbox listens: the one port that is guarded by a token of its own."""
@@ -63,6 +65,10 @@ def new_link_id(random: Random) -> LinkId:
 
 def new_question_id(random: Random) -> QuestionId:
     return QuestionId(_new("q", random))
+
+
+def new_build_id(random: Random) -> BuildId:
+    return BuildId(_new("b", random))
 
 
 def new_token(random: Random) -> str:

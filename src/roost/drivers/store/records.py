@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from roost.contracts.store import Idempotency
+from roost.domain.builds import Build, BuildLog, BuildPlan, Layer, Upload
 from roost.domain.errors import Fault, Invalid
 from roost.domain.events import Event
 from roost.domain.link import Link
@@ -125,6 +126,11 @@ SHAPES: Mapping[type[Any], Shape[Any]] = {
     Question: Shape(Question, tables.QUESTIONS),
     Picture: Shape(Picture, tables.PICTURES),
     Link: Shape(Link, tables.LINKS),
+    Build: Shape(Build, tables.BUILDS),
+    BuildPlan: Shape(BuildPlan, tables.BUILD_PLANS),
+    BuildLog: Shape(BuildLog, tables.BUILD_LOGS),
+    Layer: Shape(Layer, tables.LAYERS),
+    Upload: Shape(Upload, tables.UPLOADS),
 }
 EVENT_SHAPE = Shape(Event, tables.EVENTS)
 USAGE_COLUMNS = tuple(field.name for field in fields(Usage))

@@ -26,6 +26,7 @@ _Path = tuple[str, ...]
 SECRETS: Mapping[str, tuple[_Path, ...]] = {
     "sandboxes": (("access_token",), ("ingress", "token"), ("egress", "rules"), ("egress", "proxy", "password"), ("env",)),
     "snapshots": (("env",),),
+    "build_plans": (("definition",),),  # its arguments and commands
     "idempotency": (("digest",),),  # of a request with all its secrets: short ones could be guessed from it
 }
 """Tables, and where in their `body` the secrets are."""

@@ -171,6 +171,70 @@ PICTURES = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False),
 )
 
+BUILDS = sa.Table(
+    "builds",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("builds_team_created", BUILDS.c.team, BUILDS.c.created_at, BUILDS.c.id)
+sa.Index("builds_team_name", BUILDS.c.team, BUILDS.c.name, BUILDS.c.created_at, BUILDS.c.id)
+sa.Index("builds_state", BUILDS.c.state, BUILDS.c.created_at, BUILDS.c.id)
+sa.Index("builds_created", BUILDS.c.created_at, BUILDS.c.id)
+
+BUILD_PLANS = sa.Table(
+    "build_plans",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+
+BUILD_LOGS = sa.Table(
+    "build_logs",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("build", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("build_logs_build", BUILD_LOGS.c.build, BUILD_LOGS.c.created_at, BUILD_LOGS.c.id)
+
+LAYERS = sa.Table(
+    "layers",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("snapshot", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("layers_team_created", LAYERS.c.team, LAYERS.c.created_at, LAYERS.c.id)
+sa.Index("layers_created", LAYERS.c.created_at, LAYERS.c.id)
+sa.Index("layers_snapshot", LAYERS.c.snapshot)
+
+UPLOADS = sa.Table(
+    "uploads",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
+sa.Index("uploads_digest", UPLOADS.c.digest)
+sa.Index("uploads_created", UPLOADS.c.created_at, UPLOADS.c.id)
+
 # SQLite keeps rows by their number only when the column is exactly INTEGER.
 Sequence = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 

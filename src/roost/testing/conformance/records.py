@@ -6,12 +6,13 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
 from roost.contracts.store import Idempotency, Query, Store
 from roost.domain.access import FULL, OPERATOR, READ_ONLY, Role, Scope
+from roost.domain.builds import Build, BuildLog, BuildPlan, Layer, Upload
 from roost.domain.egress import Egress
 from roost.domain.events import Event, EventKind
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, TeamId
@@ -54,7 +55,7 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
     Scope: st.sampled_from((OPERATOR, FULL, READ_ONLY, Scope(Role.SANDBOX, SandboxId("i" + "0" * 20)))),
 }
 """Types that refuse to be made of just anything."""
-RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture)
+RECORDS = (Sandbox, Snapshot, Template, ApiKey, Idempotency, Link, Question, Picture, Build, BuildPlan, BuildLog, Layer, Upload)
 
 
 def values_of(kind: Any) -> st.SearchStrategy[Any]:
@@ -67,6 +68,10 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
         return values_of(kind.__supertype__)
     if get_origin(kind) in (Union, types.UnionType):
         return st.one_of([values_of(part) for part in get_args(kind)])
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple and get_args(kind)[-1] is not Ellipsis:
+        return st.tuples(*(values_of(part) for part in get_args(kind)))
     if get_origin(kind) is tuple:
         return st.lists(values_of(get_args(kind)[0]), max_size=3).map(tuple)
     if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):

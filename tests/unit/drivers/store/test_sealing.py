@@ -131,6 +131,8 @@ def _make_older(path: Path, schema: str) -> None:
             for id, body in database.execute(f"SELECT id, body FROM {table}").fetchall():
                 clear = json.dumps(KEY.open(table, id, json.loads(body)))
                 database.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (clear, id))
+        for table in ("builds", "build_plans", "build_logs", "layers", "uploads"):
+            database.execute(f"DROP TABLE {table}")
         if schema == "0003":
             database.execute("DROP TABLE changes")
         else:
