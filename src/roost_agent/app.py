@@ -195,6 +195,11 @@ class App:
 
         await Archive(self.sandbox)(exchange)
 
+    async def _unpack(self, exchange: Exchange) -> None:
+        from roost_agent.building.unpack import Unpack
+
+        await Unpack(self.sandbox)(exchange)
+
     def _private_routes(self, machine: Machine) -> dict[tuple[str, str], Verb]:
         """Routes of the node."""
         programs = Programs(self.processes, self.sandbox, machine)
@@ -207,6 +212,10 @@ class App:
             ("POST", "/roost/flush"): flush,
             ("POST", "/roost/after-restore"): AfterRestore(self.sandbox, identity, programs, self.run_in_background),
             ("GET", "/roost/version"): _version,
+            ("POST", "/roost/build/begin"): _begin_build,
+            ("POST", "/roost/build/settle"): _settle_build,
+            ("POST", "/roost/build/unpack"): self._unpack,
+            ("POST", "/roost/build/pack"): _pack,
         }
 
     def _is_from_outside(self, connection: Connection) -> bool:
@@ -215,6 +224,24 @@ class App:
 
 async def _health(exchange: Exchange) -> None:
     exchange.answer(204, headers=[("Cache-Control", "no-store")])
+
+
+async def _begin_build(exchange: Exchange) -> None:
+    from roost_agent.building.machine import begin
+
+    await begin(exchange)
+
+
+async def _settle_build(exchange: Exchange) -> None:
+    from roost_agent.building.machine import settle
+
+    await settle(exchange)
+
+
+async def _pack(exchange: Exchange) -> None:
+    from roost_agent.building.pack import Pack
+
+    await Pack()(exchange)
 
 
 async def _version(exchange: Exchange) -> None:

@@ -67,7 +67,7 @@ def _compressed(pieces: Pieces, compressor: Compressor) -> bytes:
     return bytes(ready)
 
 
-def packed(top: str, name: str) -> Pieces:
+def packed(top: str, name: str, *, ends: bool = True) -> Pieces:
     """A tar of the directory `top`, there called `name`, piece by piece. What goes away meanwhile is left out, and so is what
     other file systems hold: of `/` nobody wants the processes and devices."""
     top = os.path.realpath(top)
@@ -90,7 +90,8 @@ def packed(top: str, name: str) -> Pieces:
             if member.isdir() and status.st_dev == device:
                 names = sorted(os.listdir(path), reverse=True)
                 waiting.extend((os.path.join(path, each), f"{name}/{each}") for each in names)
-    yield _END
+    if ends:
+        yield _END
 
 
 def _member(path: str, name: str, status: os.stat_result) -> TarInfo | None:
