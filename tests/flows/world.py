@@ -32,6 +32,7 @@ from roost.domain.team import DEFAULT_TEAM, ApiKey
 from roost.domain.template import Recipe, TemplateCommand
 from roost.drivers.store.connections import READERS
 from roost.drivers.store.sql import SqlStore
+from roost.testing.builds import FakeBuilds
 from roost.testing.clock import ManualClock
 from roost.testing.cluster import FakeCluster, FakeSnapshots
 from roost.testing.faults import CrashPoint, FrailNode, FrailSnapshots, FrailStore, ServerDied
@@ -80,9 +81,11 @@ class Ground:
     ledger: ScriptedLedger = field(default_factory=ScriptedLedger)
     reported: ReportedLedger | None = None  # where the edge is another process
     node: FakeNode = field(init=False)
+    builds: FakeBuilds = field(init=False)
 
     def __post_init__(self) -> None:
         self.node = FakeNode(clock=self.clock, dozers=1)
+        self.builds = FakeBuilds(self.node)
 
     async def introduce(self) -> None:
         """The keys of those who ask are there."""
@@ -189,6 +192,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
                 FrailNode(ground.node, point),
                 ids=[ground.node.id],
                 snapshots=[FrailSnapshots(FakeSnapshots(ground.node), point)],
+                builds=[ground.builds],
             ),
             ledger=ground.reported or ground.ledger,
             clock=ground.clock,
@@ -207,6 +211,7 @@ async def serving(ground: Ground) -> AsyncIterator[Roost]:
         roost = assemble(ground, group, CrashPoint("never"))
         await group.start(roost.flights.run)
         await group.start(roost.keeper.run)
+        await group.start(roost.build_queue.run)
         try:
             with anyio.fail_after(PATIENCE_S):
                 yield roost

@@ -17,6 +17,7 @@ from roost.contracts.guest import Guest
 from roost.domain.ids import NodeId, SandboxId, SnapshotId, new_sandbox_id, new_snapshot_id
 from roost.domain.node import CaptureOrder, CreateOrder, Identity, KillOrder, ResumeOrder
 from roost.domain.sandbox import Size
+from roost.drivers.guest.building import BuildAgent
 from roost.drivers.guest.envd import Envd
 from roost.drivers.runtime.gvisor import GVisor
 from roost.node.engine.bundle import Agent
@@ -85,7 +86,7 @@ class Ground:
                 attachments=Attachments(Path(f"/run/roost/{self.instance}/volumes")),
             )
             node = NodeService(
-                id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), now=time.time,
+                id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), build_guest=BuildAgent(), now=time.time,
                 tasks=tasks, parked_limit=parked_limit, doze_bytes=doze_bytes, free_bytes=free_bytes,
                 roots={"base": self.root}, images=images or image_sources(),
             )  # fmt: skip

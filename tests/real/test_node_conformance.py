@@ -16,6 +16,7 @@ from roost.domain.node import KillOrder
 from roost.domain.reconcile import EVERY_INCARNATION
 from roost.node.storage.pulled import ImageSources
 from roost.node.storage.puller import PullSettings
+from roost.testing.conformance.builds import BuildConformance
 from roost.testing.conformance.images import ImageConformance
 from roost.testing.conformance.node import DozeConformance, NodeConformance, NodeRig
 from tests.conformance.remote import across
@@ -36,7 +37,7 @@ async def rigged(
         os.kill(json.loads(file.read_text())["sandbox"]["pid"], signal.SIGKILL)
 
     async with ground.opened(doze_bytes=doze_bytes, images=images) as node:
-        yield NodeRig(node, node.snapshots, TEMPLATE, BASE, "base", SIZE, end, image)
+        yield NodeRig(node, node.snapshots, node.builds, TEMPLATE, BASE, "base", SIZE, end, image)
         await node.snapshots.keep_warm([])
         for home in list(ground.volume.sandboxes.iterdir()):
             await node.kill(KillOrder(SandboxId(home.name), EVERY_INCARNATION))
@@ -59,6 +60,13 @@ class TestNodeServiceWithImages(ImageConformance):
         reference = registry.push("conformance", image(archive(directory("work")), WorkingDir="/work"))
         images = image_sources(PullSettings(insecure=(registry.host,)))
         async with rigged(ground, image=reference, images=images) as rig, across(rig, tmp_path / "node.sock") as remote:
+            yield remote
+
+
+class TestNodeServiceWithBuilds(BuildConformance):
+    @pytest.fixture
+    async def rig(self, ground: Ground, tmp_path: Path) -> AsyncIterator[NodeRig]:
+        async with rigged(ground) as rig, across(rig, tmp_path / "node.sock") as remote:
             yield remote
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from roost.contracts.node_builds import NodeBuilds
 from roost.contracts.snapshots import NodeSnapshots
 from roost.domain.ids import NodeId
 from roost.domain.node import (
@@ -97,4 +98,8 @@ class Cluster(Protocol):
 
     def snapshots(self, id: NodeId) -> NodeSnapshots:
         """The snapshots that lie on that node. Raises NotFound."""
+        ...
+
+    def builds(self, id: NodeId) -> NodeBuilds:
+        """What that node does for templates that are built on it. Raises NotFound."""
         ...

@@ -11,6 +11,9 @@ from roost.domain.ids import SnapshotId
 from roost.domain.image import ImportedImage
 from roost.domain.node import Captured
 
+EMPTY_ROOT = "scratch"
+"""The root filesystem that every node has: one without any file."""
+
 
 @dataclass(frozen=True, slots=True)
 class WarmTarget:
@@ -25,8 +28,8 @@ class NodeSnapshots(Protocol):
     guest made; nothing that is no plain file or directory is ever opened."""
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
-        """A disk snapshot made of the root filesystem of that name, to boot from cold. May be called twice. Raises NotFound when
-        the node has no such root filesystem, NodeFull, Fault."""
+        """A disk snapshot made of the root filesystem of that name, or of none (`EMPTY_ROOT`), to boot from cold. May be
+        called twice. Raises NotFound when the node has no such root filesystem, NodeFull, Fault."""
         ...
 
     async def resolve_image(self, reference: str) -> str:

@@ -16,6 +16,16 @@ from roost.contracts.usage import UsageLog
 from roost.control.access.keys import Keys
 from roost.control.access.revocations import Revocations
 from roost.control.access.tokens import Tokens
+from roost.control.builds.bases import Bases
+from roost.control.builds.builders import Builders
+from roost.control.builds.builds import TemplateBuilds
+from roost.control.builds.finishing import Finishing
+from roost.control.builds.layers import LAYER_DAYS, Layers
+from roost.control.builds.logs import BuildLogs
+from roost.control.builds.queue import AT_ONCE, BuildQueue
+from roost.control.builds.records import BuildRecords
+from roost.control.builds.runner import BuildRunner
+from roost.control.builds.uploads import UPLOAD_LIMIT_BYTES, BuildUploads
 from roost.control.fleet.living import LivingSandboxes
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
@@ -24,6 +34,7 @@ from roost.control.fleet.routes import Directory, RouteTable
 from roost.control.lifecycle.alarm import DeadlineTimer
 from roost.control.lifecycle.chores import (
     Collect,
+    CollectBuilds,
     EndAtDeadline,
     EndLinks,
     EndQuestions,
@@ -56,7 +67,9 @@ from roost.control.sandboxes.sandboxes import Sandboxes
 from roost.control.sandboxes.snapshots import Snapshots
 from roost.control.sandboxes.trash import Trash
 from roost.control.sandboxes.undeletes import Undeletes
-from roost.control.templates.builds import Builds
+from roost.control.templates.builtins import BuiltinBuilds
+from roost.control.templates.sites import Sites
+from roost.control.templates.tags import TemplateTags
 from roost.control.templates.templates import Templates
 from roost.domain import ids
 
@@ -83,11 +96,14 @@ class ControlOptions:
     trash_s: float = DAY_S
     event_s: float = EVENT_DAYS * DAY_S
     private_proxies: bool = False
+    builds: int = AT_ONCE
+    upload_limit_bytes: int = UPLOAD_LIMIT_BYTES
+    layer_s: float = LAYER_DAYS * DAY_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The control plane. `flights.run` and `keeper.run` must run for anything to happen."""
+    """The control plane. `flights.run`, `keeper.run` and `build_queue.run` must run for anything to happen."""
 
     sandboxes: Sandboxes
     tokens: Tokens
@@ -97,6 +113,11 @@ class Control:
     undeletes: Undeletes
     rollbacks: Rollbacks
     templates: Templates
+    template_tags: TemplateTags
+    builds: TemplateBuilds
+    build_queue: BuildQueue
+    uploads: BuildUploads
+    layers: Layers
     keys: Keys
     links: Links
     hands: Hands
@@ -117,7 +138,13 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
     """By plain constructors; nothing runs yet."""
     options = options or ControlOptions()
     store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
-    alarm, events, nodes, builds = DeadlineTimer(clock=clock), EventLog(store=store), Nodes(cluster=cluster), Builds(clock=clock)
+    alarm, events, nodes, builds = (
+        DeadlineTimer(clock=clock),
+        EventLog(store=store),
+        Nodes(cluster=cluster),
+        BuiltinBuilds(clock=clock),
+    )
+    sites = Sites()
     pulses, tasks = Pulses(clock=clock, ledger=on.ledger), SandboxTasks(clock=clock)
     live, routes, living = Live(clock=clock, pulses=pulses), RouteTable(), LivingSandboxes(store=store)
     notices = GuestNotices(store=store, nodes=nodes, clock=clock)
@@ -133,16 +160,18 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         random=random,
         nodes=nodes,
         builds=builds,
+        sites=sites,
         warm=options.warm,
         warm_desktops=options.warm_desktops,
     )
+    building = _compose_builds(on, options, nodes, sites)
     links = Links(store=store, clock=clock, random=random, routes=routes)
     hands = Hands(store=store, clock=clock, routes=routes, ledger=on.ledger, notices=notices)
     tokens = Tokens(store=store, notices=notices, clock=clock, random=random)
     revocations = Revocations(store=store, links=links, tokens=tokens)
     keys = Keys(store=store, clock=clock, random=random, revocations=revocations)
     questions = Questions(store=store, events=events, flights=flights, clock=clock, random=random)
-    repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, templates=templates)
+    repairs = Repairs(store=store, cluster=cluster, clock=clock, flights=flights, sites=sites)
     collector = Collector(
         store=store, usage=on.usage, cluster=cluster, clock=clock, routes=routes, trash=trash, event_s=options.event_s
     )
@@ -175,6 +204,7 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
             TellGuests(clock=clock, notices=notices, tasks=tasks),
             FinishRevocations(clock=clock, revocations=revocations),
             EndQuestions(clock=clock, questions=questions),
+            CollectBuilds(clock=clock, builds=building.builds, layers=building.layers, uploads=building.uploads),
         ),
     )
     for listener in (
@@ -206,6 +236,11 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         undeletes=Undeletes(store=store, clock=clock, random=random, flights=flights, nodes=nodes, trash=trash),
         rollbacks=Rollbacks(store=store, cluster=cluster, clock=clock, moves=moves, flights=flights),
         templates=templates,
+        template_tags=TemplateTags(store=store, cluster=cluster, clock=clock, random=random),
+        builds=building.builds,
+        build_queue=building.queue,
+        uploads=building.uploads,
+        layers=building.layers,
         keys=keys,
         links=links,
         hands=hands,
@@ -221,3 +256,40 @@ def compose(on: Dependencies, options: ControlOptions | None = None) -> Control:
         live=live,
         pulses=pulses,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Building:
+    builds: TemplateBuilds
+    queue: BuildQueue
+    uploads: BuildUploads
+    layers: Layers
+
+
+def _compose_builds(on: Dependencies, options: ControlOptions, nodes: Nodes, sites: Sites) -> _Building:
+    store, cluster, clock, random = on.store, on.cluster, on.clock, on.random
+    layers = Layers(store=store, cluster=cluster, clock=clock, sites=sites, keep_s=options.layer_s)
+    logs, records = BuildLogs(store=store, clock=clock), BuildRecords(store=store, clock=clock)
+    builders = Builders(cluster=cluster, random=random, sites=sites)
+    runner = BuildRunner(
+        cluster=cluster,
+        nodes=nodes,
+        random=random,
+        sites=sites,
+        layers=layers,
+        logs=logs,
+        records=records,
+        bases=Bases(store=store, cluster=cluster, random=random, sites=sites, layers=layers),
+        builders=builders,
+        finishing=Finishing(
+            store=store, cluster=cluster, clock=clock, random=random, sites=sites, builders=builders, logs=logs
+        ),
+    )  # fmt: skip
+    queue = BuildQueue(store=store, clock=clock, records=records, runner=runner, logs=logs, at_once=options.builds)
+    uploads = BuildUploads(
+        store=store, cluster=cluster, clock=clock, random=random, nodes=nodes, limit_bytes=options.upload_limit_bytes
+    )
+    builds = TemplateBuilds(
+        store=store, clock=clock, random=random, queue=queue, records=records, logs=logs, uploads=uploads
+    )  # fmt: skip
+    return _Building(builds=builds, queue=queue, uploads=uploads, layers=layers)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from roost.domain.template import TemplateCommand
+from roost.domain.template_command import TemplateCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from roost.domain.build import Definition, ImageSettings
+from roost.domain.build import Copy, Definition, FromContext, ImageSettings
 from roost.domain.ids import BuildId, NodeId, SnapshotId, TeamId, TemplateId
 from roost.domain.sandbox import Size
 
@@ -66,6 +66,7 @@ class Build:
     failure: BuildFailure | None = None
     template: TemplateId | None = None
     uses_cache: bool = True  # False: every step runs
+    attempts: int = 0  # how often it was begun: one that ends the server each time is given up
     is_cancelled: bool = False  # somebody asked for it; whoever builds ends it
     needs_secrets: bool = False  # values that are in memory only: it cannot be resumed without them
     revision: int = 0
@@ -138,3 +139,9 @@ class Upload:
 
 def upload_id(team: TeamId, digest: str) -> str:
     return f"{team}/{digest}"
+
+
+def uploads_of(definition: Definition) -> frozenset[str]:
+    """The files that a build needs, by digest."""
+    steps = (step for stage in definition.stages for step in stage.steps)
+    return frozenset(step.origin.upload for step in steps if isinstance(step, Copy) and isinstance(step.origin, FromContext))

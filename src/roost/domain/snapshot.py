@@ -23,6 +23,7 @@ class Purpose(StrEnum):
     KEPT = "kept"  # made by a caller
     FORK = "fork"  # made to create children; dropped when the last child no longer needs it
     TEMPLATE = "template"
+    LAYER = "layer"  # what a build step left
     TRASH = "trash"  # what a dead sandbox can come back from; dropped when its time is over or its room is needed
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from roost.domain.build import ImageSettings
 from roost.domain.ids import SnapshotId, TeamId, TemplateId
 from roost.domain.sandbox import Size
+from roost.domain.template_command import TemplateCommand as TemplateCommand
 
-
-@dataclass(frozen=True, slots=True)
-class TemplateCommand:
-    """A shell command inside the sandbox, who runs it, and for how long at most."""
-
-    command: str
-    user: str = "root"
-    timeout_s: float = 600
+LATEST = "latest"
+"""The tag of a template that is named without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class Recipe:
 class Template:
     id: TemplateId
     team: TeamId | None  # None: built in, everybody's
-    name: str
+    name: str  # a team may have several of one name, each under another tag
     snapshot: SnapshotId
     size: Size
     digest: str  # of the definition it was built from: another digest means build again
@@ -53,4 +49,11 @@ class Template:
     env: Mapping[str, str] = field(default_factory=dict)
     has_desktop: bool = False  # a screen to look at and to take over
     packages: tuple[str, ...] = ()
+    tag: str = LATEST
+    settings: ImageSettings | None = None  # what a build begins with that goes on from it
     revision: int = 0
+
+    @property
+    def ref(self) -> str:
+        """How people refer to it."""
+        return self.name if self.tag == LATEST else f"{self.name}:{self.tag}"

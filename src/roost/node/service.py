@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 
 from roost.archive.keys import ContainerPaths
 from roost.contracts.guest import Guest
+from roost.contracts.guest_builds import BuildGuest
 from roost.domain.errors import GuestUnreachable, NodeFull, RoostError, SandboxLost
 from roost.domain.ids import NodeId, SandboxId
 from roost.domain.node import (
@@ -38,6 +39,7 @@ from roost.domain.node import (
 )
 from roost.node import inventory
 from roost.node.adoption import Adopted, Adoption
+from roost.node.builds import BuildService
 from roost.node.engine.alarms import Alarms, MemoryAlarm
 from roost.node.engine.captures import Captures
 from roost.node.engine.containers import Clone, Container, Containers
@@ -55,6 +57,7 @@ from roost.node.steps import CrashPoint, Steps, never
 from roost.node.storage import subvolumes
 from roost.node.storage.pulled import ImageSources, PulledImages
 from roost.node.storage.snapshots import SnapshotService
+from roost.node.storage.uploads import Uploads
 
 PARKED_LIMIT = 512  # slots kept for sleepers: two namespaces each, and no sleeper may cost a newcomer its own
 _ANSWER_FIRST_S = 0.01  # to end a sleeper's process takes the processor: whoever waits for the sleep is told of it before
@@ -64,9 +67,10 @@ log = structlog.get_logger(__name__)
 
 class NodeService:
     def __init__(
-        self, *, id: NodeId, containers: Containers, guest: Guest, now: Callable[[], float], tasks: TaskGroup,
-        crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT, doze_bytes: int = 0,
+        self, *, id: NodeId, containers: Containers, guest: Guest, build_guest: BuildGuest, now: Callable[[], float],
+        tasks: TaskGroup, crash_point: CrashPoint = never, parked_limit: int = PARKED_LIMIT, doze_bytes: int = 0,
         free_bytes: Callable[[], int] = memory_free_bytes, roots: Mapping[str, Path] | None = None, images: ImageSources,
+        upload_limit_bytes: int = 1 << 30,
     ) -> None:  # fmt: skip
         self.id = id
         self._containers = containers
@@ -93,6 +97,8 @@ class NodeService:
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
         self._pulled = PulledImages(volume=containers.volume, sources=images, now=now)
         self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, images=self._pulled, now=now)
+        self._uploads = Uploads(containers.volume.home, limit_bytes=upload_limit_bytes)
+        self.builds = BuildService(holdings=self._holdings, guest=build_guest, uploads=self._uploads)
 
     # Life of the node
 
@@ -111,6 +117,7 @@ class NodeService:
             self._holdings.add(each.sandbox, each.container, alive=each.alive, size=each.size, alarm=alarm)
             if each.container.journal.phase is Phase.ASLEEP:
                 self._teardown.park(each.sandbox)
+        await to_thread.run_sync(self._uploads.sweep)
         self._tasks.start_soon(self._alarms.run)
         self._tasks.start_soon(self._containers.removals.run)
         self._tasks.start_soon(self._dozing.run)

@@ -50,6 +50,7 @@ async def serve_control(duty: Duty) -> None:
     async with open_control(settings, _about(settings, told), told.node) as house, anyio.create_task_group() as tasks:
         await tasks.start(house.services.flights.run)
         await tasks.start(house.services.keeper.run)
+        await tasks.start(house.services.build_queue.run)
         await tasks.start(_serve_edges, house, duty.sockets[SOCKET])  # now that all routes are known
         await tasks.start(_serve_guests, house)
         first, *others = recipes(told.installation)

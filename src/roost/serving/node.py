@@ -25,7 +25,9 @@ async def serve_node(duty: Duty, crash_point: CrashPoint = never) -> None:
             open_node(duty.settings, told.installation, told.node, crash_point) as node,
             anyio.create_task_group() as tasks,
         ):
-            await tasks.start(serve, answer_for(node, node.snapshots, node.door, build=VERSION), duty.sockets[SOCKET])
+            await tasks.start(
+                serve, answer_for(node, node.snapshots, node.builds, node.door, build=VERSION), duty.sockets[SOCKET]
+            )
             duty.tell_ready()
             async for _ in signals:
                 tasks.cancel_scope.cancel()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import anyio.lowlevel
 
 from roost.contracts.cluster import Node
+from roost.contracts.node_builds import NodeBuilds
 from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.build import ImageSettings
 from roost.domain.errors import Invalid, NotFound, SnapshotNotFound
@@ -16,6 +17,7 @@ from roost.domain.ids import NodeId, SnapshotId
 from roost.domain.image import ImportedImage, Reference
 from roost.domain.image_errors import ImageNotFound
 from roost.domain.node import Captured
+from roost.testing.builds import FakeBuilds
 from roost.testing.node import FakeImage, FakeNode
 
 
@@ -79,13 +81,18 @@ def _digest(reference: Reference) -> str:
 
 
 class FakeCluster:
-    """One node, or several. `snapshots` are theirs, for nodes that are wrapped."""
+    """One node, or several. `snapshots` and `builds` are theirs, for nodes that are wrapped."""
 
-    def __init__(self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = (), snapshots: Sequence[NodeSnapshots] = ()) -> None:
+    def __init__(
+        self, *nodes: FakeNode | Node, ids: Sequence[NodeId] = (), snapshots: Sequence[NodeSnapshots] = (),
+        builds: Sequence[NodeBuilds] = (),
+    ) -> None:  # fmt: skip
         named = ids or [node.id for node in nodes if isinstance(node, FakeNode)]
         theirs = snapshots or [FakeSnapshots(node) for node in nodes if isinstance(node, FakeNode)]
+        builders = builds or [FakeBuilds(node) for node in nodes if isinstance(node, FakeNode)]
         self._nodes: dict[NodeId, Node] = dict(zip(named, nodes, strict=True))
         self._snapshots: dict[NodeId, NodeSnapshots] = dict(zip(named, theirs, strict=True))
+        self._builds: dict[NodeId, NodeBuilds] = dict(zip(named, builders, strict=True))
 
     async def nodes(self) -> list[NodeId]:
         return list(self._nodes)
@@ -99,3 +106,7 @@ class FakeCluster:
     def snapshots(self, id: NodeId) -> NodeSnapshots:
         self.node(id)
         return self._snapshots[id]
+
+    def builds(self, id: NodeId) -> NodeBuilds:
+        self.node(id)
+        return self._builds[id]

@@ -184,7 +184,7 @@ class FakeNode:
                 disk = guest.disk if guest else self.roots.get(order.sandbox)
                 if disk is None:
                     raise SandboxLost(order.sandbox, "its disk is gone too")
-                await self._pass("create", order.sandbox)
+                await self.come_to("create", order.sandbox)
                 return self._boot(order, disk=disk, memory="")
             return await self._clone("create", order)
 
@@ -204,7 +204,7 @@ class FakeNode:
             guest = self.guests.get(order.sandbox)
             stands_there = guest and guest.frozen and guest.snapshot == order.source
             if guest and guest.alive and not order.cold and (stands_there or guest.incarnation == order.incarnation):
-                await self._pass("resume", order.sandbox)
+                await self.come_to("resume", order.sandbox)
                 guest.frozen, guest.incarnation, guest.egress = False, order.incarnation, order.egress
                 guest.dozing, guest.driver, guest.identity = False, order.identity.driver, order.identity
                 return Placed(guest.address, cold=False)
@@ -213,7 +213,7 @@ class FakeNode:
 
     async def kill(self, order: KillOrder) -> Captured | None:
         async with self._order("kill", order.sandbox, order.incarnation):
-            await self._pass("kill", order.sandbox)
+            await self.come_to("kill", order.sandbox)
             guest = self.guests.get(order.sandbox)
             if guest and guest.incarnation > order.incarnation:
                 return None
@@ -229,14 +229,14 @@ class FakeNode:
 
     async def set_egress(self, order: EgressOrder) -> None:
         async with self._order("set_egress", order.sandbox, order.incarnation):
-            await self._pass("set_egress", order.sandbox)
+            await self.come_to("set_egress", order.sandbox)
             guest = self.guests.get(order.sandbox)
             if guest and guest.alive and guest.incarnation == order.incarnation:
                 guest.egress = order.egress
 
     async def inform(self, order: InformOrder) -> bool:
         async with self._order("inform", order.sandbox, order.incarnation):
-            await self._pass("inform", order.sandbox)
+            await self.come_to("inform", order.sandbox)
             guest = self.guests.get(order.sandbox)
             if guest is None or not guest.alive or guest.frozen or guest.incarnation != order.incarnation:
                 return False
@@ -253,7 +253,7 @@ class FakeNode:
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         await anyio.lowlevel.checkpoint()
-        await self._pass("import", None)
+        await self.come_to("import", None)
         if snapshot not in self.images:
             self.images[snapshot] = FakeImage(
                 SnapshotKind.DISK, disk=f"root of {template}", memory="", created_at=self._clock.now()
@@ -262,12 +262,12 @@ class FakeNode:
 
     async def delete_snapshot(self, snapshot: SnapshotId) -> None:
         await anyio.lowlevel.checkpoint()
-        await self._pass("delete_snapshot", None)
+        await self.come_to("delete_snapshot", None)
         self.images.pop(snapshot, None)
 
     async def report(self) -> NodeReport:
         await anyio.lowlevel.checkpoint()
-        await self._pass("report", None)
+        await self.come_to("report", None)
         return NodeReport(
             node=self.id,
             present=tuple(
@@ -312,7 +312,8 @@ class FakeNode:
         self.orders.append((name, sandbox, incarnation))
         return self._locks.setdefault(sandbox, anyio.Lock())
 
-    async def _pass(self, point: str, sandbox: SandboxId | None) -> None:
+    async def come_to(self, point: str, sandbox: SandboxId | None) -> None:
+        """Where a gate may stand, or a failure wait."""
         for gate in self._gates:
             if gate.point == point and gate.sandbox in (None, sandbox):
                 self._gates.remove(gate)
@@ -331,7 +332,7 @@ class FakeNode:
             raise SnapshotNotFound(order.source)
         if image.kind is SnapshotKind.DISK and not order.cold:
             raise SnapshotHasNoMemory(order.source)
-        await self._pass(point, order.sandbox)
+        await self.come_to(point, order.sandbox)
         if order.source not in self.images:  # deleted while it was being cloned
             raise SnapshotNotFound(order.source)
         return self._boot(order, disk=image.disk, memory="" if order.cold else image.memory, left=image.memory)
@@ -366,7 +367,7 @@ class FakeNode:
             raise SandboxLost(order.sandbox, "no process found")
         guest.frozen, guest.snapshot = True, order.snapshot
         try:
-            await self._pass(point, order.sandbox)
+            await self.come_to(point, order.sandbox)
         except BaseException:
             if not self._server_is_dead:
                 guest.frozen = False
@@ -378,7 +379,7 @@ class FakeNode:
             created_at=self._clock.now(),
         )
         with anyio.CancelScope(shield=not self._server_is_dead):
-            await self._pass(f"{point}.late", order.sandbox)
+            await self.come_to(f"{point}.late", order.sandbox)
         return self._captured(order.snapshot)
 
     def _surviving_disk(self, sandbox: SandboxId) -> str | None:

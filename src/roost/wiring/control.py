@@ -16,7 +16,7 @@ from roost.control.fleet.reported_ledger import ReportedLedger
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
-from roost.drivers.cluster.remote import RemoteGuestListener, RemoteNode, RemoteSnapshots
+from roost.drivers.cluster.remote import RemoteBuilds, RemoteGuestListener, RemoteNode, RemoteSnapshots
 from roost.drivers.store.sealing import KEY_BYTES, Seals
 from roost.drivers.store.sql import SqlStore, sqlite_url
 from roost.rpc.client import Client
@@ -50,7 +50,7 @@ async def open_control(settings: Settings, about: About, node: NodeId) -> AsyncI
 
 def _join(store: SqlStore, client: Client, node: NodeId, settings: Settings, about: About) -> House:
     clock = SystemClock()
-    cluster = LocalCluster(id=node, node=RemoteNode(client), snapshots=RemoteSnapshots(client))
+    cluster = LocalCluster(id=node, node=RemoteNode(client), snapshots=RemoteSnapshots(client), builds=RemoteBuilds(client))
     ledger = ReportedLedger(clock)
     control = compose(
         Dependencies(
@@ -68,6 +68,9 @@ def _join(store: SqlStore, client: Client, node: NodeId, settings: Settings, abo
             trash_s=settings.trash_hours * 3600,
             event_s=settings.event_days * 86400,
             private_proxies=settings.private_proxies,
+            builds=settings.builds,
+            upload_limit_bytes=settings.upload_limit_mb << 20,
+            layer_s=settings.layer_days * 86400,
         ),
     )
     sessions = Sessions(

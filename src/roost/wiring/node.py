@@ -12,6 +12,7 @@ import structlog
 from roost.archive.keys import VolumePaths
 from roost.domain.ids import NodeId
 from roost.drivers.clock import SystemClock
+from roost.drivers.guest.building import BuildAgent
 from roost.drivers.guest.envd import Envd
 from roost.drivers.runtime.gvisor import GVisor
 from roost.node.engine.bundle import Agent
@@ -44,11 +45,13 @@ async def open_node(
             id=id,
             containers=_containers(settings, installation, engines, meter, tasks),
             guest=Envd(now=clock.now),
+            build_guest=BuildAgent(),
             now=clock.now,
             tasks=tasks,
             crash_point=crash_point,
             roots={name: root.path for name, root in installation.rootfs.items()},
             images=image_sources(settings),
+            upload_limit_bytes=settings.upload_limit_mb << 20,
             doze_bytes=int(settings.doze_memory_share * memory_total_bytes()),
         )
         await node.open()

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import IO
 
 from roost_agent import fields
+from roost_agent.building.modes import changed
 from roost_agent.connect import Message
 from roost_agent.errors import HttpError, RpcError, printable
 from roost_agent.http.connection import Exchange
@@ -30,13 +31,13 @@ from roost_agent.users import UnknownUser
 _MAX_ORDER_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 20
 _XATTR = "SCHILY.xattr."
-_CLEARS_BITS = 0o6000  # a change of owner takes these away
 
 
 class Unpack:
     """u32, as many bytes of JSON {target, owner?, mode?, keepsOwner?, unpacks?}, then a tar → {"files": number}.
 
-    A target that ends in "/", or is a directory, is where things go; else it is what the one file is called. Parents are made.
+    A target that ends in "/", or is a directory, is where things go, and so is one for what begins with "./": what a directory
+    holds. Else it is what the one file is called. Parents are made.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -47,15 +48,12 @@ class Unpack:
         order = _read_order(await source.exactly(struct.unpack(">I", await source.exactly(4))[0]))
         try:
             owner = self._owner(fields.text(order, "owner"), keeps=fields.flag(order, "keepsOwner"))
-            mode = fields.whole_number(order, "mode", -1)
-            placing = _Placing(
-                fields.text(order, "target"), owner, None if mode < 0 else mode, unpacks=fields.flag(order, "unpacks")
-            )
+            placing = _Placing(fields.text(order, "target"), owner, _mode(order), unpacks=fields.flag(order, "unpacks"))
         except RpcError as error:
             raise HttpError(400, error.message) from error
         try:
             count = await in_thread(placing.unpack, source)
-        except (tarfile.TarError, EOFError) as error:
+        except (tarfile.TarError, EOFError, ValueError) as error:
             raise HttpError(400, f"the archive cannot be read: {error}") from error
         except OSError as error:
             where = f" '{printable(str(error.filename))}'" if error.filename else ""
@@ -71,6 +69,11 @@ class Unpack:
         except UnknownUser as error:
             raise HttpError(400, f"there is no user or group '{printable(text)}' in this image") from error
         return user.uid, user.gid
+
+
+def _mode(order: Message) -> int | str | None:
+    mode = order.get("mode")
+    return mode if isinstance(mode, str) else fields.whole_number(order, "mode") if mode is not None else None
 
 
 def _read_order(raw: bytes) -> Message:
@@ -116,14 +119,15 @@ class _Arriving(io.RawIOBase):
 class _Placing:
     """Writes members of archives to where they belong. Blocks."""
 
-    def __init__(self, target: str, owner: tuple[int, int] | None, mode: int | None, *, unpacks: bool) -> None:
+    def __init__(self, target: str, owner: tuple[int, int] | None, mode: int | str | None, *, unpacks: bool) -> None:
         self._target = posixpath.normpath(target)
         self._is_directory = target.endswith("/") or os.path.isdir(target)
         self._owner = owner
         self._mode = mode
         self._unpacks = unpacks
-        self._made: dict[str, os.stat_result | tarfile.TarInfo] = {}  # directories: their times and modes are set last
+        self._made: dict[str, tarfile.TarInfo] = {}  # directories: their times and modes are set last
         self._count = 0
+        self._has_target = False  # the one file that is called as the target is there
 
     def unpack(self, source: io.RawIOBase) -> int:
         with tarfile.open(fileobj=io.BufferedReader(source, _PIECE_BYTES), mode="r|") as archive:
@@ -150,6 +154,10 @@ class _Placing:
     def _place(self, member: tarfile.TarInfo, content: IO[bytes] | None, archive: tarfile.TarFile) -> None:
         path = self._path_of(member.name, is_directory=member.isdir())
         self._count += 1
+        if path == self._target and not member.isdir():
+            if self._has_target:
+                raise tarfile.TarError(f"several files cannot all be '{self._target}': a target for them ends in '/'")
+            self._has_target = True
         if member.isdir():
             self._make_directory(path, member)
             return
@@ -176,8 +184,8 @@ class _Placing:
         relative = posixpath.normpath("/" + name).lstrip("/")  # `..` ends at the target
         if not relative:
             return self._target
-        if not self._is_directory and not is_directory and "/" not in relative and not self._made:
-            return self._target  # the one file, called as the target says
+        if not self._is_directory and not is_directory and not name.startswith("./") and "/" not in relative:
+            return self._target
         return posixpath.join(self._target, relative)
 
     def _write(self, path: str, member: tarfile.TarInfo, content: IO[bytes]) -> None:
@@ -189,7 +197,7 @@ class _Placing:
                     view = view[file.write(view) :]
             owner = self._owner or (member.uid, member.gid)
             os.fchown(descriptor, *owner)
-            os.fchmod(descriptor, self._mode if self._mode is not None else stat.S_IMODE(member.mode))
+            os.fchmod(descriptor, changed(stat.S_IMODE(member.mode), self._mode, is_directory=False))
             for name, value in member.pax_headers.items():
                 if name.startswith(_XATTR):
                     with contextlib.suppress(OSError):  # an attribute that this file system does not take
@@ -201,6 +209,7 @@ class _Placing:
 
     def _make_directory(self, path: str, member: tarfile.TarInfo) -> None:
         self._make_parents(posixpath.dirname(path))
+        self._is_directory = self._is_directory or path == self._target
         existed = os.path.isdir(path)
         if not existed:
             _clear(path)
@@ -219,8 +228,7 @@ class _Placing:
     def _finish_directories(self) -> None:
         """Last: a directory that may not be written to is written to before."""
         for path, member in sorted(self._made.items(), reverse=True):
-            assert isinstance(member, tarfile.TarInfo)
-            os.chmod(path, stat.S_IMODE(member.mode) if self._mode is None else self._mode)
+            os.chmod(path, changed(stat.S_IMODE(member.mode), self._mode, is_directory=True))
             os.utime(path, (member.mtime, member.mtime))
 
 

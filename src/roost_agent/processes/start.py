@@ -16,10 +16,10 @@ _MAX_SIDE = 65535
 
 
 class Start:
-    """Start {process: {cmd, args, envs, cwd}, pty?, tag?, stdin?} → start, data…, end.
+    """Start {process: {cmd, args, envs, cwd}, pty?, tag?, stdin?, user?} → start, data…, end.
 
     The process belongs to nobody: it lives on when the stream is cut. `Connect-Timeout-Ms` is its time to live, counted
-    while the sandbox is awake; at its end the whole tree is killed.
+    while the sandbox is awake; at its end the whole tree is killed. `user` may name a group too, which Basic credentials cannot.
     """
 
     def __init__(self, table: ProcessTable, sandbox: Sandbox) -> None:
@@ -39,7 +39,7 @@ class Start:
         command = fields.text(config, "cmd")
         if not command:
             raise RpcError("invalid_argument", "field 'process.cmd' is missing: say what to run")
-        user = self._sandbox.acting_user(call.user_name)
+        user = self._sandbox.acting_user(fields.text(message, "user") or call.user_name)
         order = Order(command, fields.texts(config, "args"), user)
         order.asked_environment = fields.text_map(config, "envs")
         order.environment = self._sandbox.command_environment(user, order.asked_environment)

@@ -11,7 +11,7 @@ from roost.api.v1 import models
 from roost.api.v1.network import network
 from roost.control.access.tokens import IssuedTokens
 from roost.control.sandboxes.power import ResumeResult
-from roost.control.templates.builds import Build
+from roost.control.templates.builtins import BuiltinBuild
 from roost.control.templates.templates import TemplateUsage
 from roost.domain.activity import Activity
 from roost.domain.errors import RoostError
@@ -173,7 +173,7 @@ def template(record: Template, usage: TemplateUsage) -> models.TemplateModel:
     )
 
 
-def build(making: Build) -> models.BuildModel:
+def build(making: BuiltinBuild) -> models.BuildModel:
     return models.BuildModel(
         name=making.template,
         step=making.step,

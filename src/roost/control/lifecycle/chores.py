@@ -13,6 +13,9 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.store import Followed, Query, Store
 from roost.contracts.usage import UsageLog
 from roost.control.access.revocations import Revocations
+from roost.control.builds.builds import TemplateBuilds
+from roost.control.builds.layers import Layers
+from roost.control.builds.uploads import BuildUploads
 from roost.control.fleet.living import LivingSandboxes
 from roost.control.fleet.nodes import Nodes
 from roost.control.fleet.pulses import Pulses
@@ -318,6 +321,25 @@ class EndQuestions(Quiet):
 
     def due_by(self, record: Followed) -> float | None:
         return record.expires_at if isinstance(record, Question) and record.state is QuestionState.OPEN else None
+
+
+class CollectBuilds(Quiet):
+    """Layers and uploads that no build needs go, and the oldest builds of each template."""
+
+    def __init__(self, *, clock: Clock, builds: TemplateBuilds, layers: Layers, uploads: BuildUploads) -> None:
+        self._clock = clock
+        self._builds = builds
+        self._layers = layers
+        self._uploads = uploads
+        self._next_at = clock.now() + COLLECT_EVERY_S
+
+    async def run(self) -> float | None:
+        if self._clock.now() >= self._next_at:
+            self._next_at = self._clock.now() + COLLECT_EVERY_S
+            await guard(self._layers.collect)
+            await guard(self._uploads.collect)
+            await guard(self._builds.forget)
+        return self._next_at
 
 
 class Collect(Quiet):

@@ -118,5 +118,5 @@ class Collector:
             case Purpose.SLEEP:
                 owner = await transaction.get(Sandbox, entry.sandbox) if entry.sandbox else None
                 return owner is not None and owner.state in LIVING and owner.snapshot == entry.id
-            case Purpose.TRASH:
-                return True  # `trash` drops it
+            case Purpose.TRASH | Purpose.LAYER:
+                return True  # `trash` and `layers` drop them

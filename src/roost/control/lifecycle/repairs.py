@@ -10,7 +10,7 @@ from roost.contracts.cluster import Cluster
 from roost.contracts.store import Query, Store
 from roost.control.lifecycle.flights import Flights
 from roost.control.lifecycle.guard import guard
-from roost.control.templates.templates import Templates
+from roost.control.templates.sites import Sites
 from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.lifecycle import LIVING, MOVING, ON_A_NODE, Action
 from roost.domain.node import KillOrder, NodeReport
@@ -23,11 +23,11 @@ log = get_logger(__name__)
 
 
 class Repairs:
-    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, flights: Flights, templates: Templates) -> None:
+    def __init__(self, *, store: Store, cluster: Cluster, clock: Clock, flights: Flights, sites: Sites) -> None:
         self._store = store
         self._cluster = cluster
         self._flights = flights
-        self._templates = templates
+        self._sites = sites
         self._clock = clock
         self._missing: frozenset[Lose] = frozenset()  # at the last look
 
@@ -64,7 +64,7 @@ class Repairs:
 
     def _find(self, living: Sequence[Sandbox], report: NodeReport) -> list[Repair]:
         here = [record for record in living if record.node == report.node]
-        return reconcile(here, report, building=self._templates.building)
+        return reconcile(here, report, building=self._sites.builders)
 
     async def make(self, repair: Repair, node: NodeId) -> None:
         """Does it, if it still applies. May be called twice. Raises what flights and node raise."""
@@ -91,12 +91,12 @@ class Repairs:
         async with self._store.reading() as reader:
             entries = await reader.find(Snapshot, Query(equal={"node": report.node}))
             moving = await reader.find(Sandbox, Query(one_of={"state": sorted(MOVING)}))
-        return stray_snapshots(report, [entry.id for entry in entries], moving, self._templates.unpublished)
+        return stray_snapshots(report, [entry.id for entry in entries], moving, self._sites.unpublished)
 
     async def _is_sweepable(self, sweep: Sweep) -> bool:
         record = await self._read(sweep.sandbox)
         if record is None:
-            return sweep.sandbox not in self._templates.building
+            return sweep.sandbox not in self._sites.builders
         if record.state not in LIVING:
             return True
         return sweep.asleep and record.state not in ON_A_NODE and record.incarnation == sweep.incarnation
@@ -107,7 +107,7 @@ class Repairs:
                 return False
             moving = await reader.find(Sandbox, Query(one_of={"state": sorted(MOVING)}))
         being_made = {record.operation.snapshot for record in moving if record.operation}
-        return snapshot not in being_made and snapshot not in self._templates.unpublished
+        return snapshot not in being_made and snapshot not in self._sites.unpublished
 
     async def _read(self, sandbox: SandboxId) -> Sandbox | None:
         async with self._store.reading() as reader:

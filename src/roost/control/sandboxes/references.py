@@ -14,7 +14,7 @@ from roost.domain.lifecycle import LIVING
 from roost.domain.sandbox import Sandbox, Size
 from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
 from roost.domain.team import ApiKey
-from roost.domain.template import Template
+from roost.domain.template import LATEST, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,15 @@ async def find_snapshot(reader: Reader, principal: Principal, ref: str, verb: Ve
     raise SnapshotNotFound(ref)
 
 
-async def find_template(reader: Reader, principal: Principal, ref: str) -> Template:
-    """By name, or by id; a team's own before everybody's. Raises TemplateNotFound."""
-    found = await reader.find(Template, Query(equal={"name": ref}))
+async def find_template(reader: Reader, principal: Principal, ref: str, *, any_tag: bool = False) -> Template:
+    """By `name`, `name:tag` or id; a team's own before everybody's. Without a tag it is the latest, or with `any_tag` any. Raises
+    TemplateNotFound."""
+    name, _, tag = ref.partition(":")
+    found = await reader.find(Template, Query(equal={"name": name}))
+    found = [each for each in found if each.tag == (tag or LATEST) or (any_tag and not tag)]
     if is_id(ref) and (by_id := await reader.get(Template, ref)):
         found = [by_id]
-    for template in sorted(found, key=lambda one: one.team is None):
+    for template in sorted(found, key=lambda one: (one.team is None, one.tag != LATEST)):
         if allow(principal, Verb.LOOK, Thing(template.team)) is Access.ALLOWED:
             return template
     raise TemplateNotFound(ref)
@@ -94,7 +97,7 @@ async def find_source(reader: Reader, principal: Principal, ref: str) -> CreateS
     if snapshot is None:
         raise TemplateNotFound(ref)
     return CreateSource(
-        template=template.name,
+        template=template.ref,
         snapshot=snapshot.id,
         node=snapshot.node,
         cold=snapshot.kind is SnapshotKind.DISK,

@@ -27,7 +27,7 @@ from roost.control.sandboxes.pages import Page, read_page
 from roost.control.sandboxes.references import CreateSource, check_key, find_sandbox, find_source
 from roost.control.sandboxes.requests import CreateSandbox, SandboxChanges, SandboxFilter, Unset, check_request
 from roost.control.sandboxes.trash import Trash
-from roost.control.templates.builds import Builds
+from roost.control.templates.builtins import BuiltinBuilds
 from roost.domain import ids
 from roost.domain.access import Principal, Thing, Verb, require, within
 from roost.domain.activity import Activity, explain
@@ -65,7 +65,7 @@ class Sandboxes:
         pulses: Pulses,
         clock: Clock,
         random: ids.Random,
-        builds: Builds,
+        builds: BuiltinBuilds,
         trash: Trash,
         private_proxies: bool = False,
     ) -> None:

@@ -23,7 +23,8 @@ from roost.contracts.store import Query, Reader, Store
 from roost.control.fleet.nodes import Nodes
 from roost.control.lifecycle.endings import is_being_cloned
 from roost.control.sandboxes.references import find_template
-from roost.control.templates.builds import Build, Builds
+from roost.control.templates.builtins import BuiltinBuild, BuiltinBuilds
+from roost.control.templates.sites import Sites
 from roost.domain import ids
 from roost.domain.access import Principal, within
 from roost.domain.errors import RoostError, TemplateBuildFailed
@@ -72,7 +73,8 @@ class Templates:
         clock: Clock,
         random: ids.Random,
         nodes: Nodes,
-        builds: Builds,
+        builds: BuiltinBuilds,
+        sites: Sites,
         warm: int = 2,
         warm_desktops: int = 1,
     ) -> None:
@@ -84,17 +86,7 @@ class Templates:
         self._builds = builds
         self._warm = warm
         self._warm_desktops = warm_desktops
-        self._sites: set[Site] = set()
-
-    @property
-    def building(self) -> frozenset[SandboxId]:
-        """Sandboxes that have no record because a template is being built in them."""
-        return frozenset(site.sandbox for site in self._sites)
-
-    @property
-    def unpublished(self) -> frozenset[SnapshotId]:
-        """Snapshots that have no record yet because their template is being built."""
-        return frozenset(id for site in self._sites for id in (site.disk, site.snapshot))
+        self._sites = sites
 
     async def list(self, principal: Principal) -> tuple[Template, ...]:
         """Everybody's and the team's, by name."""
@@ -117,7 +109,7 @@ class Templates:
         async with self._store.reading() as reader:
             return await find_template(reader, principal, ref)
 
-    def being_made(self) -> tuple[Build, ...]:
+    def being_made(self) -> tuple[BuiltinBuild, ...]:
         """Also those that could not be made so far, and those of which an older one serves meanwhile."""
         return self._builds.list()
 
@@ -218,13 +210,12 @@ class Templates:
             disk=ids.new_snapshot_id(self._random),
             snapshot=ids.new_snapshot_id(self._random),
         )
-        self._sites.add(site)
-        try:
-            yield site
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._clear(site)
-            self._sites.discard(site)
+        with self._sites.building(site.sandbox), self._sites.needing(site.disk, site.snapshot):
+            try:
+                yield site
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._clear(site)
 
     async def _clear(self, site: Site) -> None:
         snapshots = self._cluster.snapshots(site.node)

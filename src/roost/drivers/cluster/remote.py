@@ -1,4 +1,4 @@
-"""A node in another process. `contracts.cluster.Node` and `contracts.snapshots.NodeSnapshots`, each method a call."""
+"""A node in another process: `Node`, `NodeSnapshots` and `NodeBuilds` of `contracts`, each method a call."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from roost.domain.node import (
     ResumeOrder,
     RunOrder,
 )
+from roost.domain.node_builds import CommandOrder, Exited, FileOrder, Output, Selection, UploadFacts
 from roost.drivers.cluster import wire
 from roost.rpc.client import Client
 
@@ -89,6 +90,43 @@ class RemoteSnapshots:
     async def read_file(self, snapshot: SnapshotId, path: str, limit_bytes: int) -> bytes:
         question = wire.ReadFile(snapshot, path, limit_bytes)
         return b"".join([chunk async for chunk in self._client.stream(wire.READ_FILE, question)])
+
+
+class RemoteBuilds:
+    """None of these is given again when the node's process ends: whoever builds begins the step anew."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def prepare(self, sandbox: SandboxId, incarnation: int) -> None:
+        await self._client.call(wire.BUILD_PREPARE, wire.Builder(sandbox, incarnation))
+
+    def run(self, order: CommandOrder) -> AsyncIterator[Output | Exited]:
+        return self._client.stream(wire.BUILD_RUN, order)
+
+    async def settle(self, sandbox: SandboxId, incarnation: int) -> None:
+        await self._client.call(wire.BUILD_SETTLE, wire.Builder(sandbox, incarnation))
+
+    async def write(self, order: FileOrder, name: str, content: str | None) -> None:
+        await self._client.call(wire.BUILD_WRITE, wire.BuildWrite(order, name, content))
+
+    async def copy(self, order: FileOrder, upload: str, selection: Selection) -> int:
+        return await self._client.call(wire.BUILD_COPY, wire.BuildCopy(order, upload, selection))
+
+    async def transfer(self, order: FileOrder, source: SandboxId, selection: Selection) -> int:
+        return await self._client.call(wire.BUILD_TRANSFER, wire.BuildTransfer(order, source, selection))
+
+    async def digest_files(self, upload: str, selection: Selection) -> str:
+        return await self._client.call(wire.DIGEST_FILES, wire.UploadedFiles(upload, selection))
+
+    async def append_upload(self, session: str, offset: int, content: bytes) -> None:
+        await self._client.call(wire.APPEND_UPLOAD, wire.pack_piece(session, offset, content))
+
+    async def finish_upload(self, session: str, digest: str | None) -> UploadFacts | None:
+        return await self._client.call(wire.FINISH_UPLOAD, wire.UploadEnd(session, digest))
+
+    async def delete_upload(self, digest: str) -> None:
+        await self._client.call(wire.DELETE_UPLOAD, digest)
 
 
 class RemoteGuestListener:

@@ -8,11 +8,13 @@ from typing import Protocol
 import anyio
 
 from roost.contracts.cluster import Node
+from roost.contracts.node_builds import NodeBuilds
 from roost.contracts.snapshots import NodeSnapshots
 from roost.domain.file import Listing
 from roost.domain.ids import SandboxId
 from roost.domain.image import ImportedImage
 from roost.domain.node import Captured, Departure, NodeReport
+from roost.domain.node_builds import UploadFacts
 from roost.drivers.cluster import wire
 from roost.rpc.server import Service
 
@@ -28,7 +30,7 @@ class GuestListening(Protocol):
     def who(self, source: str) -> SandboxId | None: ...
 
 
-def answer_for(node: Node, snapshots: NodeSnapshots, guests: GuestListening | None, *, build: str) -> Service:
+def answer_for(node: Node, snapshots: NodeSnapshots, builds: NodeBuilds, guests: GuestListening | None, *, build: str) -> Service:
     """What the node's process answers."""
     service = Service(build=build)
     service.on_call(wire.CREATE, node.create)
@@ -50,6 +52,7 @@ def answer_for(node: Node, snapshots: NodeSnapshots, guests: GuestListening | No
     service.on_call(wire.REPORT, report)
     service.on_stream(wire.WATCH, watch)
     _answer_for_snapshots(service, snapshots)
+    _answer_for_builds(service, builds)
     if guests is not None:
         _answer_for_guests(service, guests)
     return service
@@ -77,6 +80,43 @@ def _answer_for_snapshots(service: Service, snapshots: NodeSnapshots) -> None:
     service.on_call(wire.KEEP_WARM, snapshots.keep_warm)
     service.on_call(wire.LIST_FILES, list_files)
     service.on_stream(wire.READ_FILE, read_file)
+
+
+def _answer_for_builds(service: Service, builds: NodeBuilds) -> None:
+    async def prepare(asked: wire.Builder) -> None:
+        await builds.prepare(asked.sandbox, asked.incarnation)
+
+    async def settle(asked: wire.Builder) -> None:
+        await builds.settle(asked.sandbox, asked.incarnation)
+
+    async def write(asked: wire.BuildWrite) -> None:
+        await builds.write(asked.order, asked.name, asked.content)
+
+    async def copy(asked: wire.BuildCopy) -> int:
+        return await builds.copy(asked.order, asked.upload, asked.selection)
+
+    async def transfer(asked: wire.BuildTransfer) -> int:
+        return await builds.transfer(asked.order, asked.source, asked.selection)
+
+    async def digest_files(asked: wire.UploadedFiles) -> str:
+        return await builds.digest_files(asked.upload, asked.selection)
+
+    async def append(piece: bytes) -> None:
+        await builds.append_upload(*wire.unpack_piece(piece))
+
+    async def finish(asked: wire.UploadEnd) -> UploadFacts | None:
+        return await builds.finish_upload(asked.session, asked.digest)
+
+    service.on_call(wire.BUILD_PREPARE, prepare)
+    service.on_stream(wire.BUILD_RUN, builds.run)
+    service.on_call(wire.BUILD_SETTLE, settle)
+    service.on_call(wire.BUILD_WRITE, write)
+    service.on_call(wire.BUILD_COPY, copy)
+    service.on_call(wire.BUILD_TRANSFER, transfer)
+    service.on_call(wire.DIGEST_FILES, digest_files)
+    service.on_call(wire.APPEND_UPLOAD, append)
+    service.on_call(wire.FINISH_UPLOAD, finish)
+    service.on_call(wire.DELETE_UPLOAD, builds.delete_upload)
 
 
 def _answer_for_guests(service: Service, guests: GuestListening) -> None:

@@ -18,15 +18,16 @@ from roost.node.engine.meter import is_full
 from roost.node.storage import subvolumes
 
 
-def import_root(paths: SnapshotPaths, archive: Path, template: str, now: float) -> None:
-    """The manifest is on disk afterwards; what an interrupted attempt left is thrown away first."""
+def import_root(paths: SnapshotPaths, archive: Path | None, template: str, now: float) -> None:
+    """Without an archive it is empty. The manifest is on disk afterwards; what an interrupted attempt left is thrown away."""
     writable = paths.home / "importing"
     subvolumes.delete(writable)
     discard_snapshot(paths)
     paths.home.mkdir(parents=True, mode=0o700)
     try:
         subvolumes.create(writable)
-        _extract(archive, writable, volume=paths.home.parents[1])
+        if archive is not None:
+            _extract(archive, writable, volume=paths.home.parents[1])
         subvolumes.snapshot(writable, paths.root, read_only=True)
     except BaseException:
         subvolumes.delete(writable)

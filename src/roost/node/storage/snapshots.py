@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from roost.contracts.snapshots import WarmTarget
+from roost.contracts.snapshots import EMPTY_ROOT, WarmTarget
 from roost.domain.errors import NotFound
 from roost.domain.file import Listing
 from roost.domain.ids import SnapshotId
@@ -36,7 +36,7 @@ class SnapshotService:
 
     async def import_disk(self, snapshot: SnapshotId, root: str, template: str) -> Captured:
         archive = self._roots.get(root)
-        if archive is None:
+        if archive is None and root != EMPTY_ROOT:
             raise NotFound("root_not_found", f"This machine has no root filesystem {root!r}. Run `roost setup`.", root=root)
         paths = self._containers.volume.snapshot(snapshot)
         async with self._importing:

@@ -14,6 +14,7 @@ import anyio.lowlevel
 import pytest
 
 from roost.contracts.cluster import Node
+from roost.contracts.node_builds import NodeBuilds
 from roost.contracts.snapshots import NodeSnapshots, WarmTarget
 from roost.domain.errors import SandboxLost, SnapshotHasNoMemory, SnapshotNotFound
 from roost.domain.ids import LinkId, SandboxId, SnapshotId
@@ -28,6 +29,7 @@ class NodeRig:
 
     node: Node
     snapshots: NodeSnapshots
+    builds: NodeBuilds
     source: SnapshotId  # with memory
     disk: SnapshotId  # without
     root: str  # a root filesystem to import

@@ -1,4 +1,4 @@
-"""Which templates are being made, and which could not be: told to those who ask for one that is not there."""
+"""Which built-in templates are being made, and which could not be: told to those who ask for one that is not there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOON_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class BuiltinBuild:
     template: str
     began_at: float
     step: str = "waiting for its turn"
@@ -21,15 +21,15 @@ class Build:
     again_at: float = 0.0  # after a failure
 
 
-class Builds:
+class BuiltinBuilds:
     """Kept in memory: a server that starts makes what is missing, and says so again."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._builds: dict[str, Build] = {}
+        self._builds: dict[str, BuiltinBuild] = {}
 
     def begin(self, template: str) -> None:
-        self._builds[template] = Build(template, self._clock.now())
+        self._builds[template] = BuiltinBuild(template, self._clock.now())
 
     def tell(self, template: str, step: str) -> None:
         self._builds[template] = replace(self._builds[template], step=step)
@@ -40,7 +40,7 @@ class Builds:
     def fail(self, template: str, failure: RoostError, again_at: float) -> None:
         self._builds[template] = replace(self._builds[template], failure=failure, again_at=again_at)
 
-    def list(self) -> tuple[Build, ...]:
+    def list(self) -> tuple[BuiltinBuild, ...]:
         """In the order in which they were announced."""
         return tuple(self._builds.values())
 
