@@ -11,6 +11,7 @@ from roost.api.e2b.app import E2bRoute, create_e2b, refuse
 from roost.api.http import BodyLimit, HeardByEdges, handle_errors
 from roost.api.services import Services
 from roost.api.v1 import (
+    builds,
     driver,
     events,
     fleet,
@@ -24,6 +25,7 @@ from roost.api.v1 import (
     snapshots,
     templates,
     tokens,
+    uploads,
 )
 from roost.api.web import web_routes
 
@@ -40,6 +42,7 @@ TAGS = [
     {"name": "links", "description": "Screens for people without a key, and who drives."},
     {"name": "snapshots", "description": "Moments of sandboxes, kept: disk and memory."},
     {"name": "templates", "description": "What sandboxes are made from."},
+    {"name": "builds", "description": "Templates of your own, made step by step."},
     {"name": "fleet", "description": "Everything at once, for pages."},
     {"name": "questions", "description": "What agents ask people."},
     {"name": "events", "description": "What happened, and what happens."},
@@ -64,7 +67,22 @@ def create_app(services: Services, pages: Path | None = None) -> FastAPI:
     app.add_middleware(BodyLimit, refuse=refuse)
     app.add_middleware(HeardByEdges, until_heard=services.served_routes.until_heard)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
-    for noun in (sandboxes, moves, tokens, links, snapshots, templates, fleet, questions, events, keys, session, node):
+    for noun in (
+        sandboxes,
+        moves,
+        tokens,
+        links,
+        snapshots,
+        templates,
+        builds,
+        uploads,
+        fleet,
+        questions,
+        events,
+        keys,
+        session,
+        node,
+    ):
         keyed.include_router(noun.router)
     for noun in (node, session, driver):
         app.include_router(noun.open_router)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roost.domain import errors
+from roost.domain.build_failures import UploadTooLarge
 from roost.domain.errors import Invalid, RoostError
 
 log = logging.getLogger(__name__)
@@ -26,8 +28,10 @@ log = logging.getLogger(__name__)
 Refusal = Callable[[Scope, RoostError, int], JSONResponse]
 
 MAX_BODY_BYTES = 1_000_000
+MAX_BUILD_BYTES = 8_000_000  # a definition holds the files that stand in it
 MAX_QUESTION_BYTES = 1_500_000  # a screenshot of 1 MB, in base64
 
+TOO_LARGE = 413
 STATUS: dict[type[RoostError], int] = {
     errors.Invalid: 400,
     errors.Unauthenticated: 401,
@@ -35,6 +39,7 @@ STATUS: dict[type[RoostError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Gone: 410,
+    UploadTooLarge: TOO_LARGE,
     errors.Exhausted: 429,
     errors.Fault: 500,
     errors.Unsupported: 501,
@@ -42,7 +47,6 @@ STATUS: dict[type[RoostError], int] = {
     errors.TimedOut: 504,
 }
 
-TOO_LARGE = 413
 _HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": 'Bearer realm="roost"'},
     503: {"Retry-After": "1"},
@@ -138,9 +142,13 @@ def _from_http(request: Request, error: HTTPException) -> RoostError:
 
 
 def body_limit(scope: Scope) -> int:
-    """How large a body may be. Only a question brings a picture."""
-    is_question = scope["method"] == "POST" and scope["path"].endswith("/questions")
-    return MAX_QUESTION_BYTES if is_question else MAX_BODY_BYTES
+    """How large a body may be. Only a question brings a picture; uploads are counted by who keeps them."""
+    method, path = scope["method"], scope["path"]
+    if method == "PUT" and path.startswith("/v1/uploads/"):
+        return sys.maxsize
+    if method == "POST" and path == "/v1/builds":
+        return MAX_BUILD_BYTES
+    return MAX_QUESTION_BYTES if method == "POST" and path.endswith("/questions") else MAX_BODY_BYTES
 
 
 class BodyLimit:

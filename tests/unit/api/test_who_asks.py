@@ -3,9 +3,10 @@ is told, and nothing changes. The operations come from the OpenAPI documents: on
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -14,24 +15,29 @@ import pytest
 from roost.api.e2b.app import create_e2b
 from roost.contracts.store import Query
 from roost.domain.access import FULL, Principal
-from roost.domain.ids import TeamId
+from roost.domain.builds import Build, BuildPlan, Upload
+from roost.domain.ids import TeamId, TemplateId
 from roost.domain.link import Link
 from roost.domain.question import Question
 from roost.domain.sandbox import Sandbox
 from roost.domain.snapshot import Snapshot
 from roost.domain.team import ApiKey
+from roost.domain.template import Template
+from roost.testing.conformance.builds import archive
 
 from .house import House
 
 pytestmark = pytest.mark.anyio
 
 SCOPES = ("operator", "full", "read-only", "one sandbox")
-KINDS: tuple[Any, ...] = (Sandbox, Snapshot, Question, Link, ApiKey)
+KINDS: tuple[Any, ...] = (Sandbox, Snapshot, Question, Link, ApiKey, Build, BuildPlan, Template, Upload)
 ENDLESS = frozenset({"followLive", "followEvents", "followDriver"})  # streams: `test_streams_tell_nothing_of_others`
 BODIES: dict[str, dict[str, Any]] = {
     "answerQuestion": {"text": "yes"},
     "askQuestion": {"text": "which one?"},
     "createApiKey": {"name": "x"},
+    "createBuild": {"name": "x", "definition": {"stages": []}},
+    "tagTemplate": {"tag": "other"},
     "createKey": {"name": "x"},
     "createSandboxV2": {"templateID": "base"},
     "extendSandbox": {"timeout_s": 60},
@@ -53,14 +59,31 @@ class Things:
     question: str
     link: str
     key: str
+    build: str
+    template: str
+    upload: str
     secrets: tuple[str, ...] = field(repr=False)
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self.sandbox, self.name, self.snapshot, self.question, self.link, self.key, *self.secrets)
+        return (
+            self.sandbox,
+            self.name,
+            self.snapshot,
+            self.question,
+            self.link,
+            self.key,
+            self.build,
+            self.template,
+            self.upload,
+            *self.secrets,
+        )
 
 
-NOTHING = Things("i" + "9" * 20, "nobody", "s" + "9" * 20, "q" + "9" * 20, "l" + "9" * 20, "k" + "9" * 20, ())
+NOTHING = Things(
+    "i" + "9" * 20, "nobody", "s" + "9" * 20, "q" + "9" * 20, "l" + "9" * 20, "k" + "9" * 20, "b" + "9" * 20, "t" + "9" * 20,
+    "9" * 64, (),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +95,7 @@ class Operation:
     @property
     def noun(self) -> str:
         """What kind of thing its `{ref}` or `{id}` is."""
-        for word in ("sandboxes", "snapshots", "questions", "keys", "templates"):
+        for word in ("sandboxes", "snapshots", "questions", "keys", "templates", "builds", "uploads"):
             if re.search(rf"/(api-)?{word}/\{{", self.path):
                 return word
         return ""
@@ -80,7 +103,8 @@ class Operation:
     def asks_about(self, things: Things, *, by_name: bool = False, own: Things | None = None) -> str:
         """Its path with ids in it. With `own`, the sandbox is one's own and only what lies below it is theirs."""
         sandbox = (own or things).sandbox if not by_name else things.name
-        ref = {"snapshots": things.snapshot, "questions": things.question, "keys": things.key, "templates": things.snapshot}
+        ref = {"snapshots": things.snapshot, "questions": things.question, "keys": things.key}
+        ref |= {"templates": things.template, "builds": things.build, "uploads": things.upload}
         path = self.path.replace("{ref}", ref.get(self.noun, sandbox))
         below = things.link if self.noun == "sandboxes" else ref.get(self.noun, things.key)
         return re.sub(r"\{\w+\}", below, path)
@@ -118,7 +142,7 @@ def operations(house: House) -> Iterator[Operation]:
                     yield Operation(operation["operationId"], method.upper(), path)
 
 
-async def furnish(http: httpx.AsyncClient, headers: dict[str, str], name: str) -> Things:
+async def furnish(house: House, http: httpx.AsyncClient, headers: dict[str, str], name: str) -> Things:
     async def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = await http.post(path, json=body, headers=headers)
         assert answer.status_code == 201, answer.text
@@ -130,15 +154,31 @@ async def furnish(http: httpx.AsyncClient, headers: dict[str, str], name: str) -
     question = await post(f"/v1/sandboxes/{name}/questions", {"text": f"question of {name}"})
     link = await post(f"/v1/sandboxes/{name}/links", {"label": f"link of {name}"})
     key = await post("/v1/keys", {"name": f"key of {name}"})
+    stage = {"name": "", "base": {"kind": "template", "name": "base"}, "steps": [], "place": {"line": 1, "text": ""}}
+    build = await post("/v1/builds", {"name": f"built-{name}", "definition": {"stages": [stage]}})
+    upload = archive(**{name: name})
+    digest = hashlib.sha256(upload).hexdigest()
+    assert (await http.put(f"/v1/uploads/{digest}", content=upload, headers=headers)).status_code == 201
+    template = await keep_template(house, TeamId("strangers" if name == "theirs" else "default"), f"built-{name}")
     secrets = (sandbox["access_token"], sandbox["traffic_token"], f"{SECRET} of {name}", link["token"], key["secret"])
-    return Things(sandbox["id"], name, snapshot["id"], question["id"], link["id"], key["id"], secrets)
+    return Things(
+        sandbox["id"], name, snapshot["id"], question["id"], link["id"], key["id"], build["id"], template, digest, secrets
+    )
+
+
+async def keep_template(house: House, team: TeamId, name: str) -> str:
+    async with house.store.transaction() as transaction:
+        [base] = await transaction.find(Template, Query(equal={"name": "base"}))
+        own = replace(base, id=TemplateId("t" + hashlib.sha256(name.encode()).hexdigest()[:20]), team=team, name=name, revision=0)
+        await transaction.put(own, expect_revision=None)
+    return own.id
 
 
 @pytest.fixture
 async def world(house: House, http: httpx.AsyncClient) -> AsyncIterator[World]:
     _, secret = await house.services.keys.create(Principal(TeamId("strangers"), FULL, None), "eve")
-    theirs = await furnish(http, {"Authorization": f"Bearer {secret}"}, "theirs")
-    mine, others = await furnish(http, house.headers, "mine"), await furnish(http, house.headers, "others")
+    theirs = await furnish(house, http, {"Authorization": f"Bearer {secret}"}, "theirs")
+    mine, others = await furnish(house, http, house.headers, "mine"), await furnish(house, http, house.headers, "others")
     keys: dict[str, dict[str, str]] = {}
     for scope in SCOPES:
         asked = {"name": scope, "scope": f"sandbox:{mine.sandbox}" if scope == "one sandbox" else scope}

@@ -294,6 +294,8 @@ class SnapshotPage(Given):
 class TemplateModel(Given):
     id: str
     name: str
+    tag: str
+    is_built_in: Annotated[bool, Field(description="Comes with Roost: everybody's.")]
     description: str
     has_desktop: Annotated[bool, Field(description="Its sandboxes have a screen.")]
     packages: Annotated[list[str], Field(description="What is installed, beside what those need.")]

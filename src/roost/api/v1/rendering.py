@@ -32,7 +32,7 @@ def _maybe(at: float | None) -> str | None:
     return None if at is None else timestamp(at)
 
 
-def _size(size: Size) -> models.SizeModel:
+def size(size: Size) -> models.SizeModel:
     return models.SizeModel(cpus=size.cpus, memory_mb=size.memory_mb, disk_mb=size.disk_mb, pids=size.pids)
 
 
@@ -67,7 +67,7 @@ def _sandbox_fields(record: Sandbox, about: About) -> dict[str, Any]:
         "snapshot": record.snapshot,
         "parent": record.parent,
         "metadata": dict(record.metadata),
-        "size": _size(record.size),
+        "size": size(record.size),
         "policy": _policy(record.policy),
         "network": network(record),
         "hold": models.HoldModel(until=timestamp(hold.until), reason=hold.reason) if hold else None,
@@ -163,10 +163,12 @@ def template(record: Template, usage: TemplateUsage) -> models.TemplateModel:
         description=record.description,
         has_desktop=record.has_desktop,
         packages=list(record.packages),
-        sandboxes=usage.sandboxes.get(record.name, 0),
+        tag=record.tag,
+        is_built_in=record.team is None,
+        sandboxes=usage.sandboxes.get(record.ref, 0),
         memory_bytes=usage.memory_bytes.get(record.snapshot, 0),
         snapshot=record.snapshot,
-        size=_size(record.size),
+        size=size(record.size),
         user=record.user,
         workdir=record.workdir,
         created_at=timestamp(record.created_at),

@@ -81,9 +81,15 @@ async def find_template(reader: Reader, principal: Principal, ref: str, *, any_t
     if is_id(ref) and (by_id := await reader.get(Template, ref)):
         found = [by_id]
     for template in sorted(found, key=lambda one: (one.team is None, one.tag != LATEST)):
-        if allow(principal, Verb.LOOK, Thing(template.team)) is Access.ALLOWED:
+        if sees_template(principal, template):
             return template
     raise TemplateNotFound(ref)
+
+
+def sees_template(principal: Principal, template: Template) -> bool:
+    """A team's own are hidden from whoever is there for one sandbox alone."""
+    own = Thing(template.team, None if template.team is None else SandboxId(""))
+    return allow(principal, Verb.LOOK, own) is Access.ALLOWED
 
 
 async def find_source(reader: Reader, principal: Principal, ref: str) -> CreateSource:

@@ -22,7 +22,7 @@ from roost.contracts.snapshots import WarmTarget
 from roost.contracts.store import Query, Reader, Store
 from roost.control.fleet.nodes import Nodes
 from roost.control.lifecycle.endings import is_being_cloned
-from roost.control.sandboxes.references import find_template
+from roost.control.sandboxes.references import find_template, sees_template
 from roost.control.templates.builtins import BuiltinBuild, BuiltinBuilds
 from roost.control.templates.sites import Sites
 from roost.domain import ids
@@ -92,7 +92,7 @@ class Templates:
         """Everybody's and the team's, by name."""
         async with self._store.reading() as reader:
             found = await reader.find(Template, Query())
-        return tuple(sorted((each for each in found if each.team in (None, principal.team)), key=lambda template: template.name))
+        return tuple(sorted((each for each in found if sees_template(principal, each)), key=lambda one: (one.name, one.tag)))
 
     async def usage(self, principal: Principal) -> TemplateUsage:
         """How much each template is used, as far as the principal may see, and how large it is."""
@@ -178,9 +178,9 @@ class Templates:
         return template
 
     async def keep_warm(self) -> None:
-        """Every node keeps clones of the templates that lie on it ready."""
+        """Every node keeps clones of the built-in templates that lie on it ready; those of teams may be many."""
         async with self._store.reading() as reader:
-            templates = await reader.find(Template, Query())
+            templates = await reader.find(Template, Query(equal={"team": None}))
             entries = [await reader.get(Snapshot, template.snapshot) for template in templates]
         for id in await self._cluster.nodes():
             here = [entry for entry in entries if entry is not None and entry.node == id]
