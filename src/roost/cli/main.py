@@ -44,6 +44,7 @@ VERBS: dict[str, CliVerb] = {
     "undelete": CliVerb("sandboxes.undelete", "undelete", SANDBOXES),
     "rollback": CliVerb("sandboxes.rollback", "rollback", SANDBOXES),
     "templates": CliVerb("sandboxes.templates", "templates", SANDBOXES),
+    "template": CliVerb("templates.template", "template", SANDBOXES),
     "exec": CliVerb("inside.exec", "exec_", INSIDE, keeps_words=True),
     "attach": CliVerb("inside.attach", "attach", INSIDE),
     "shell": CliVerb("inside.shell", "shell", INSIDE),

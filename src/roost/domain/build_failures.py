@@ -54,7 +54,8 @@ class UploadDiffers(Invalid):
     def __init__(self, asked: str, found: str) -> None:
         super().__init__(
             "upload_differs",
-            f"What arrived has the digest {found}, not {asked}. It was changed on the way, or while it was packed: send it again.",
+            f"What arrived has the digest {found}, not {asked}."
+            " It was changed on the way, or while it was packed. Send it again.",
             asked=asked,
             found=found,
         )

@@ -9,9 +9,7 @@ from roost.domain.build import ImageSettings
 from roost.domain.ids import SnapshotId, TeamId, TemplateId
 from roost.domain.sandbox import Size
 from roost.domain.template_command import TemplateCommand as TemplateCommand
-
-LATEST = "latest"
-"""The tag of a template that is named without one."""
+from roost.domain.template_ref import LATEST as LATEST
 
 
 @dataclass(frozen=True, slots=True)

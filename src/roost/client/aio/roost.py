@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import anyio
 import httpx
 
-from roost.client import calls, questions
+from roost.client import builds, calls, questions
 from roost.client.aio.sandbox import AsyncSandbox
 from roost.client.aio.transport import AsyncTransport
+from roost.client.bodies import AsyncContent, body_async
+from roost.client.builds import BuildStream
 from roost.client.calls import Call
 from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.questions import QuestionRecord
@@ -19,6 +22,7 @@ from roost.client.reattach import delays
 from roost.client.records import Entered, Event, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.sse import EventStream
 from roost.client.wire import Streaming, translate
+from roost.domain.errors import NotFound
 
 T = TypeVar("T")
 
@@ -108,6 +112,56 @@ class AsyncRoost:
     async def templates_being_made(self) -> list[dict[str, Any]]:
         """Those that are not there yet, with the step they are at or why they failed."""
         return await self.run(calls.list_templates_being_made())
+
+    async def begin_build(self, name: str, definition: Mapping[str, Any], **request: Any) -> dict[str, Any]:
+        """A template is built; it waits for its turn. Request: tag, description, size, cache, secrets."""
+        return await self.run(builds.begin({"name": name, "definition": definition, **request}))
+
+    async def upload(self, digest: str, content: AsyncContent) -> None:
+        """Files for a build, unless they are there: a tar, named by its SHA-256."""
+        try:
+            await self.run(builds.find_upload(digest))
+            return
+        except NotFound:
+            pass
+        headers = {"Content-Type": "application/x-tar"}
+        try:
+            sending = Streaming("PUT", f"/v1/uploads/{digest}", headers, content=body_async(content))
+            response = await self._transport.stream(sending)
+        except httpx.TransportError as error:
+            raise translate(error, self.endpoint.url) from error
+        await response.aclose()
+
+    async def follow_build(self, id: str) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        """What a build says, as it says it: (`line`, line) for each, and (`end`, build) at last. A lost connection is made
+        again."""
+        stream, waits = BuildStream(), delays()
+        while True:
+            try:
+                async for kind, content in self._build_chunks(stream, id):
+                    waits = delays()
+                    yield kind, content
+                    if kind == "end":
+                        return
+            except httpx.TransportError as error:
+                delay = next(waits, None)
+                if delay is None:
+                    raise translate(error, self.endpoint.url) from error
+                await anyio.sleep(delay)
+
+    async def _build_chunks(self, stream: BuildStream, id: str) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        headers = {"Accept": "text/event-stream"}
+        if stream.last_id is not None:
+            headers["Last-Event-ID"] = stream.last_id
+        path = f"/v1/builds/{quote(id, safe='')}/logs"
+        response = await self._transport.stream(Streaming("GET", path, headers, params={"follow": "true"}))
+        try:
+            async for chunk in response.aiter_raw():
+                for event in stream.feed(chunk):
+                    yield event
+        finally:
+            await response.aclose()
+        raise httpx.RemoteProtocolError("the stream ended")
 
     async def events(self, **filters: Any) -> list[Event]:
         """What happened, oldest first. Filters: sandbox, kind, after, before, limit."""

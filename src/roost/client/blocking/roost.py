@@ -7,12 +7,15 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 
-from roost.client import calls, questions
+from roost.client import builds, calls, questions
 from roost.client.blocking.sandbox import Sandbox
 from roost.client.blocking.transport import Transport
+from roost.client.bodies import Content, body
+from roost.client.builds import BuildStream
 from roost.client.calls import Call
 from roost.client.endpoint import Endpoint, find_endpoint
 from roost.client.questions import QuestionRecord
@@ -20,6 +23,7 @@ from roost.client.reattach import delays
 from roost.client.records import Entered, Event, SandboxRecord, SnapshotRecord, TemplateRecord
 from roost.client.sse import EventStream
 from roost.client.wire import Streaming, translate
+from roost.domain.errors import NotFound
 
 T = TypeVar("T")
 
@@ -106,6 +110,55 @@ class Roost:
     def templates_being_made(self) -> list[dict[str, Any]]:
         """Those that are not there yet, with the step they are at or why they failed."""
         return self.run(calls.list_templates_being_made())
+
+    def begin_build(self, name: str, definition: Mapping[str, Any], **request: Any) -> dict[str, Any]:
+        """A template is built; it waits for its turn. Request: tag, description, size, cache, secrets."""
+        return self.run(builds.begin({"name": name, "definition": definition, **request}))
+
+    def upload(self, digest: str, content: Content) -> None:
+        """Files for a build, unless they are there: a tar, named by its SHA-256."""
+        try:
+            self.run(builds.find_upload(digest))
+            return
+        except NotFound:
+            pass
+        headers = {"Content-Type": "application/x-tar"}
+        try:
+            sending = Streaming("PUT", f"/v1/uploads/{digest}", headers, content=body(content))
+            response = self._transport.stream(sending)
+        except httpx.TransportError as error:
+            raise translate(error, self.endpoint.url) from error
+        response.close()
+
+    def follow_build(self, id: str) -> Generator[tuple[str, dict[str, Any]]]:
+        """What a build says, as it says it: (`line`, line) for each, and (`end`, build) at last. A lost connection is made
+        again."""
+        stream, waits = BuildStream(), delays()
+        while True:
+            try:
+                for kind, content in self._build_chunks(stream, id):
+                    waits = delays()
+                    yield kind, content
+                    if kind == "end":
+                        return
+            except httpx.TransportError as error:
+                delay = next(waits, None)
+                if delay is None:
+                    raise translate(error, self.endpoint.url) from error
+                time.sleep(delay)
+
+    def _build_chunks(self, stream: BuildStream, id: str) -> Generator[tuple[str, dict[str, Any]]]:
+        headers = {"Accept": "text/event-stream"}
+        if stream.last_id is not None:
+            headers["Last-Event-ID"] = stream.last_id
+        path = f"/v1/builds/{quote(id, safe='')}/logs"
+        response = self._transport.stream(Streaming("GET", path, headers, params={"follow": "true"}))
+        try:
+            for chunk in response.iter_raw():
+                yield from stream.feed(chunk)
+        finally:
+            response.close()
+        raise httpx.RemoteProtocolError("the stream ended")
 
     def events(self, **filters: Any) -> list[Event]:
         """What happened, oldest first. Filters: sandbox, kind, after, before, limit."""

@@ -127,6 +127,8 @@ class BuildRunner:
         done = [plan.from_number, *(step.number for step in plan.steps if step not in rest)]
         if found is not None:
             await self._records.mark(run.build.id, done, StepState.CACHED)
+            for number in done:
+                self._say(run, f"{run.build.steps[number].text.strip()} (cached)", number)
             disk = found.snapshot
         else:
             disk = await self._base_disk(run, plan)

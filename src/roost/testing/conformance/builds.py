@@ -15,7 +15,6 @@ from roost.domain.ids import SandboxId
 from roost.domain.node_builds import CommandOrder, Exited, FileOrder, Output, Selection
 from roost.testing.conformance.node import NodeRig
 
-
 HELLO = ("/bin/sh", "-c", "echo hello; exit 3")
 
 

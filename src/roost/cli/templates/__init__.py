@@ -1,0 +1,1 @@
+"""Templates of one's own: `roost template …`."""
