@@ -82,10 +82,12 @@ class Ground:
     reported: ReportedLedger | None = None  # where the edge is another process
     node: FakeNode = field(init=False)
     builds: FakeBuilds = field(init=False)
+    images: FakeSnapshots = field(init=False)
 
     def __post_init__(self) -> None:
         self.node = FakeNode(clock=self.clock, dozers=1)
         self.builds = FakeBuilds(self.node)
+        self.images = FakeSnapshots(self.node)
 
     async def introduce(self) -> None:
         """The keys of those who ask are there."""
@@ -191,7 +193,7 @@ def assemble(ground: Ground, group: TaskGroup, point: CrashPoint) -> Roost:
             cluster=FakeCluster(
                 FrailNode(ground.node, point),
                 ids=[ground.node.id],
-                snapshots=[FrailSnapshots(FakeSnapshots(ground.node), point)],
+                snapshots=[FrailSnapshots(ground.images, point)],
                 builds=[ground.builds],
             ),
             ledger=ground.reported or ground.ledger,
