@@ -195,6 +195,11 @@ class App:
 
         await Archive(self.sandbox)(exchange)
 
+    async def _cover(self, exchange: Exchange) -> None:
+        from roost_agent.building.cover import Cover
+
+        await Cover(self.sandbox)(exchange)
+
     async def _unpack(self, exchange: Exchange) -> None:
         from roost_agent.building.unpack import Unpack
 
@@ -216,6 +221,8 @@ class App:
             ("POST", "/roost/build/settle"): _settle_build,
             ("POST", "/roost/build/unpack"): self._unpack,
             ("POST", "/roost/build/pack"): _pack,
+            ("POST", "/roost/build/cover"): self._cover,
+            ("POST", "/roost/build/uncover"): _uncover,
         }
 
     def _is_from_outside(self, connection: Connection) -> bool:
@@ -236,6 +243,12 @@ async def _settle_build(exchange: Exchange) -> None:
     from roost_agent.building.machine import settle
 
     await settle(exchange)
+
+
+async def _uncover(exchange: Exchange) -> None:
+    from roost_agent.building.cover import uncover
+
+    await uncover(exchange)
 
 
 async def _pack(exchange: Exchange) -> None:

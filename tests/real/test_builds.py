@@ -19,6 +19,7 @@ from roost.control.compose import Control, Dependencies, compose
 from roost.control.fleet.reported_ledger import ReportedLedger
 from roost.domain.access import FULL, Principal
 from roost.domain.build import (
+    CacheMount,
     Copy,
     Definition,
     FromContext,
@@ -235,6 +236,16 @@ async def test_a_secret_is_in_no_layer_and_no_log(works: Works) -> None:
     assert await works.inside("own", "cat /length; ls /run/secrets 2>/dev/null || true") == "11\n"
     missing = await works.build(stage(run(command + "; true", mounts=(mount,))))
     assert missing.failure is not None and "secret 'token'" in missing.failure.message
+
+
+async def test_a_cache_is_kept_between_builds_and_in_no_layer(works: Works) -> None:
+    cache = (CacheMount("/var/cache/own", "own"),)
+    first = run("echo kept > /var/cache/own/file; ls /var/cache", mounts=cache)
+    assert (await works.build(stage(run("mkdir /var/cache/own && touch /var/cache/own/below"), first))).state is BuildState.READY
+    assert await works.inside("own", "ls -A /var/cache/own; ls -A / | grep -c roost-caches || true") == "below\n0\n"
+    again = await works.build(stage(run("cat /var/cache/own/file", mounts=cache)), name="other")
+    assert again.state is BuildState.READY, again.failure
+    assert "kept" in await works.log(again)
 
 
 async def test_a_step_without_a_network_and_daemons_that_are_left(works: Works) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from roost.domain.node_builds import CommandOrder, Exited, FileOrder, Output, Selection
+from roost.domain.node_builds import CacheDirectory, CommandOrder, Exited, FileOrder, Output, Selection
 
 
 class BuildGuest(Protocol):
@@ -34,6 +34,14 @@ class BuildGuest(Protocol):
         """Files as a tar. Raises StepFailed when there is none of them."""
         ...
 
+    async def cover(self, address: str, cache: CacheDirectory, by: str) -> None:
+        """The directory `by`, made if it is missing, lies over the cache's path. Raises StepFailed."""
+        ...
+
+    async def uncover(self, address: str, path: str) -> None:
+        """Nothing lies over it any more. May be called twice."""
+        ...
+
     async def remove(self, address: str, path: str) -> None:
-        """The file is gone. May be called twice."""
+        """The file, or the directory with all it holds, is gone. May be called twice."""
         ...

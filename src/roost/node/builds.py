@@ -12,19 +12,23 @@ from anyio import to_thread
 from roost.contracts.guest_builds import BuildGuest
 from roost.domain.errors import GuestUnreachable, SandboxLost
 from roost.domain.ids import SandboxId
-from roost.domain.node_builds import CommandOrder, Exited, FileOrder, Output, Selection, UploadFacts
+from roost.domain.node_builds import CacheDirectory, CommandOrder, Exited, FileOrder, Output, Selection, UploadFacts
 from roost.node.holdings import Holdings
 from roost.node.storage import uploads as archives
+from roost.node.storage.caches import Caches
 from roost.node.storage.uploads import Uploads
 
 T = TypeVar("T")
 
+_SCRATCH = "/.roost-caches"  # inside a builder, while a command runs
+
 
 class BuildService:
-    def __init__(self, *, holdings: Holdings, guest: BuildGuest, uploads: Uploads) -> None:
+    def __init__(self, *, holdings: Holdings, guest: BuildGuest, uploads: Uploads, caches: Caches) -> None:
         self._holdings = holdings
         self._guest = guest
         self._uploads = uploads
+        self._caches = caches
 
     async def prepare(self, sandbox: SandboxId, incarnation: int) -> None:
         with _told_of(sandbox):
@@ -41,13 +45,34 @@ class BuildService:
                 for file in order.files:
                     place = FileOrder(order.sandbox, order.incarnation, file.path, file.owner, file.mode)
                     await self._unpack_single(address, place, file.path.rpartition("/")[2], file.content.encode())
+                for cache in order.caches:
+                    await self._put_cache(address, order, cache)
                 async with aclosing(_as_generator(self._guest.run(address, order))) as events:
                     async for event in events:
+                        if isinstance(event, Exited):  # nobody is told of the end before the caches are kept
+                            await self._keep_caches(address, order)
                         yield event
             finally:
                 with anyio.CancelScope(shield=True):
                     for file in order.files:
                         await self._guest.remove(address, file.path)
+
+    async def _put_cache(self, address: str, order: CommandOrder, cache: CacheDirectory) -> None:
+        """What it held last lies over its path."""
+        scratch = _scratch(cache)
+        if (kept := await to_thread.run_sync(self._caches.read, cache.name)) is not None:
+            place = FileOrder(order.sandbox, order.incarnation, f"{scratch}/")
+            await self._guest.unpack(address, place, _in_thread(kept), keeps_owner=True, unpacks=False)
+        await self._guest.cover(address, cache, scratch)
+
+    async def _keep_caches(self, address: str, order: CommandOrder) -> None:
+        if order.caches:
+            await self._guest.settle(address)  # nothing writes to it any more
+        for cache in reversed(order.caches):
+            await self._guest.uncover(address, cache.path)
+            async with aclosing(_as_generator(self._guest.pack(address, Selection((_scratch(cache),))))) as pieces:
+                await self._caches.write(cache.name, pieces)
+            await self._guest.remove(address, _SCRATCH)
 
     async def write(self, order: FileOrder, name: str, content: str | None) -> None:
         with _told_of(order.sandbox):
@@ -94,6 +119,10 @@ class BuildService:
         if held is None or not held.alive or held.container.journal.incarnation != incarnation or held.container.slot is None:
             raise SandboxLost(sandbox, "this node does not run it")
         return held.container.slot.address
+
+
+def _scratch(cache: CacheDirectory) -> str:
+    return f"{_SCRATCH}/{cache.name}"
 
 
 def _encoded(content: str | None) -> bytes | None:

@@ -55,6 +55,7 @@ from roost.node.network.slots import Slot
 from roost.node.reporting import Reporting
 from roost.node.steps import CrashPoint, Steps, never
 from roost.node.storage import subvolumes
+from roost.node.storage.caches import Caches
 from roost.node.storage.pulled import ImageSources, PulledImages
 from roost.node.storage.snapshots import SnapshotService
 from roost.node.storage.uploads import Uploads
@@ -97,8 +98,9 @@ class NodeService:
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
         self._pulled = PulledImages(volume=containers.volume, sources=images, now=now)
         self.snapshots = SnapshotService(containers=containers, pool=self._pool, roots=roots or {}, images=self._pulled, now=now)
+        self._caches = Caches(containers.volume.home, now=now)
         self._uploads = Uploads(containers.volume.home, limit_bytes=upload_limit_bytes)
-        self.builds = BuildService(holdings=self._holdings, guest=build_guest, uploads=self._uploads)
+        self.builds = BuildService(holdings=self._holdings, guest=build_guest, uploads=self._uploads, caches=self._caches)
 
     # Life of the node
 
@@ -118,6 +120,7 @@ class NodeService:
             if each.container.journal.phase is Phase.ASLEEP:
                 self._teardown.park(each.sandbox)
         await to_thread.run_sync(self._uploads.sweep)
+        await to_thread.run_sync(self._caches.sweep)
         self._tasks.start_soon(self._alarms.run)
         self._tasks.start_soon(self._containers.removals.run)
         self._tasks.start_soon(self._dozing.run)

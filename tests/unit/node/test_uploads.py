@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.domain.build_failures import NothingToCopy, UploadBroken, UploadDiffers, UploadNotFound, UploadTooLarge
+from roost.domain.build_failures import NothingToCopy, StepFailed, UploadBroken, UploadDiffers, UploadNotFound, UploadTooLarge
 from roost.domain.errors import Conflict
 from roost.domain.node_builds import Selection
 from roost.node.storage.uploads import Uploads, packed
@@ -78,6 +78,17 @@ def test_what_a_copy_takes_is_named_from_the_source_on(uploads: Uploads) -> None
     assert names(uploads, digest, "app/lib", keeps_parents=True) == {"./app/lib/x.py": "x", "./app/lib/y.txt": "y"}
     with pytest.raises(NothingToCopy):
         names(uploads, digest, "app", "none")
+
+
+@pytest.mark.timeout(10)
+def test_a_hostile_pattern_takes_no_longer_than_others(uploads: Uploads) -> None:
+    digest = put(uploads, tar(("/".join("a" * 40), "deep"), ("a" * 200, "long")))
+    with pytest.raises(NothingToCopy):
+        names(uploads, digest, "**/a/" * 12 + "b")
+    with pytest.raises(NothingToCopy):
+        names(uploads, digest, "a*" * 50 + "b")
+    with pytest.raises(StepFailed):
+        names(uploads, digest, "[a")
 
 
 def test_a_link_whose_file_is_not_taken_becomes_the_file(uploads: Uploads) -> None:

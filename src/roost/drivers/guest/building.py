@@ -14,7 +14,7 @@ import anyio
 
 from roost.domain.build_failures import StepFailed
 from roost.domain.errors import GuestUnreachable
-from roost.domain.node_builds import CommandOrder, Exited, FileOrder, Output, Selection
+from roost.domain.node_builds import CacheDirectory, CommandOrder, Exited, FileOrder, Output, Selection
 from roost.drivers.guest.streaming import GuestExchange, exchange
 
 _ANSWER_LIMIT_S = 20.0
@@ -33,6 +33,13 @@ class BuildAgent:
 
     async def remove(self, address: str, path: str) -> None:
         await self._post(address, "/filesystem.Filesystem/Remove", {"path": path}, tolerates=(404,), as_user="root")
+
+    async def cover(self, address: str, cache: CacheDirectory, by: str) -> None:
+        message = {"path": cache.path, "by": by, "owner": cache.owner, "mode": cache.mode}
+        await self._post(address, "/roost/build/cover", message, is_steps_fault=True)
+
+    async def uncover(self, address: str, path: str) -> None:
+        await self._post(address, "/roost/build/uncover", {"path": path})
 
     async def run(self, address: str, order: CommandOrder) -> AsyncGenerator[Output | Exited, None]:
         command, *arguments = order.words
@@ -100,6 +107,7 @@ class BuildAgent:
         *,
         tolerates: tuple[int, ...] = (),
         as_user: str = "",
+        is_steps_fault: bool = False,
     ) -> None:
         body = json.dumps(message or {}).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
@@ -114,6 +122,8 @@ class BuildAgent:
                     status, answer = await ask.status(), await ask.body(_LONGEST_ANSWER_BYTES)
         except TimeoutError as error:
             raise GuestUnreachable(address, "it did not answer in time") from error
+        if is_steps_fault and 400 <= status < 500:
+            raise StepFailed(_said(answer))
         if status >= 300 and status not in tolerates:
             raise GuestUnreachable(address, f"{path} answered {status}: {_said(answer)}")
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
-import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from roost.domain.build_failures import NothingToCopy
+from roost.domain.build_failures import NothingToCopy, StepFailed
 from roost.domain.node_builds import Selection
+from roost.domain.patterns import BadPathPattern, compile_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,13 @@ class Selected:
 def select(members: Mapping[str, Member], selection: Selection) -> list[Selected]:
     """In the order of the archive. What is in a directory that was asked for has its name from there on. Raises NothingToCopy."""
     chosen: dict[str, Selected] = {}
+    exclude = [parts for pattern in selection.exclude if (parts := _parts(pattern))]
     for source in selection.sources:
         found = list(_below(members.values(), source, selection))
         if not found:
             raise NothingToCopy(source)
         for each in found:
-            if not _is_excluded(each, selection.exclude):
+            if not _is_excluded(each.name.removeprefix("./"), exclude):
                 chosen[each.member.name] = each
     return sorted(chosen.values(), key=lambda each: each.member.offset)
 
@@ -63,7 +65,7 @@ def digest(members: Mapping[str, Member], selection: Selection) -> str:
 
 def _below(members: Iterable[Member], source: str, selection: Selection) -> Iterator[Selected]:
     before, dot, after = source.partition("/./") if selection.keeps_parents else ("", "", source)
-    pattern = [part for part in f"{before}/{after}".split("/") if part not in ("", ".")]
+    pattern = _parts(f"{before}/{after}")
     skipped = len([part for part in before.split("/") if part]) if dot else 0
     for member in members:
         parts = member.name.split("/") if member.name else []
@@ -79,37 +81,47 @@ def _below(members: Iterable[Member], source: str, selection: Selection) -> Iter
         yield Selected(member, name or ".")
 
 
-def _matched_depth(parts: list[str], pattern: list[str]) -> int | None:
-    """How many parts of a name the pattern stands for: all of them, or those of a directory above; None: it does not match."""
-    if not pattern:
-        return 0
-    if "**" not in pattern:
-        fits = len(parts) >= len(pattern) and all(map(_fits, parts, pattern))
-        return len(pattern) if fits else None
-    for depth in range(len(parts) + 1):
-        if _matches_whole(parts[:depth], pattern):
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _matched_depth(parts: Sequence[str], pattern: Sequence[str]) -> int | None:
+    """How many parts of a name the pattern stands for: all of them, or those of a directory above; None: it does not match. Its
+    cost is bounded by both lengths, whoever wrote the pattern."""
+    places = _reachable({0}, pattern)
+    for depth, part in enumerate(parts):
+        if len(pattern) in places:
             return depth
-    return None
+        nexts = {place if pattern[place] == "**" else place + 1 for place in places if _fits(part, pattern[place])}
+        places = _reachable(nexts, pattern)
+        if not places:
+            return None
+    return len(parts) if len(pattern) in places else None
 
 
-def _matches_whole(parts: list[str], pattern: list[str]) -> bool:
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_matches_whole(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
-    return bool(parts) and _fits(parts[0], pattern[0]) and _matches_whole(parts[1:], pattern[1:])
+def _reachable(places: set[int], pattern: Sequence[str]) -> set[int]:
+    """Also those behind a `**`, which may stand for nothing."""
+    found = set(places)
+    for place in sorted(places):
+        while place < len(pattern) and pattern[place] == "**":
+            place += 1
+            found.add(place)
+    return found
 
 
 def _fits(part: str, pattern: str) -> bool:
-    return part == pattern or fnmatch.fnmatchcase(part, pattern.replace("[^", "[!"))
+    return pattern in ("**", part) or _compiled(pattern).fullmatch(part) is not None
 
 
-def _is_excluded(each: Selected, patterns: tuple[str, ...]) -> bool:
-    """By its name in the origin, or by that which it gets; with a directory goes what is in it."""
-    for name in (each.member.name, posixpath.normpath(each.name)):
-        parts = name.split("/")
-        for pattern in patterns:
-            wanted = [part for part in pattern.split("/") if part not in ("", ".")]
-            if wanted and _matched_depth(parts, wanted) is not None:
-                return True
-    return False
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return compile_name(pattern)
+    except BadPathPattern as error:
+        raise StepFailed(f"{error}.") from error
+
+
+def _is_excluded(name: str, patterns: Sequence[Sequence[str]]) -> bool:
+    """With a directory goes what is in it."""
+    parts = name.split("/")
+    return any(_matched_depth(parts, pattern) is not None for pattern in patterns)
