@@ -177,7 +177,7 @@ class Settings(BaseSettings):
     event_days: float = Field(default=90.0, gt=0, le=36500, description="how long events are kept")
     builds: int = Field(default=2, ge=1, le=64, description="templates that are built at the same time; others wait")
     upload_limit_mb: int = Field(
-        default=1024, ge=1, le=65536, description="the most that the files of one build (its context) may have, unpacked, in MiB"
+        default=2560, ge=1, le=65536, description="the most that the files of one build (its context) may have, unpacked, in MiB"
     )
     layer_days: float = Field(
         default=14.0, gt=0, le=36500, description="how long a build step's result is kept that no build used again"

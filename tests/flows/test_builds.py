@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from roost.control.builds.builds import MOST_WAITING, BuildRequest
 from roost.control.builds.logs import MOST_BYTES
 from roost.control.builds.uploads import KEPT_S
 from roost.control.lifecycle.chores import COLLECT_EVERY_S
-from roost.domain.access import READ_ONLY
+from roost.domain.access import READ_ONLY, Principal
 from roost.domain.build import (
     Copy,
     Definition,
@@ -59,8 +60,8 @@ def stage(*steps: Step, base: FromTemplate | FromImage | FromStage = FromTemplat
     return Stage("", base, steps, Place(1, "FROM"))
 
 
-async def begin(roost: Roost, *stages: Stage, name: str = "own", **request: object) -> Build:
-    return await roost.builds.begin(ME, BuildRequest(name, Definition(stages), **request))  # type: ignore[arg-type]
+async def begin(roost: Roost, *stages: Stage, name: str = "own", **request: Any) -> Build:
+    return await roost.builds.begin(ME, BuildRequest(name, Definition(stages), **request))
 
 
 async def ended(roost: Roost, build: Build) -> Build:
@@ -72,7 +73,7 @@ async def ended(roost: Roost, build: Build) -> Build:
     return await roost.builds.get(ME, build.id)
 
 
-async def built(roost: Roost, *stages: Stage, **request: object) -> Build:
+async def built(roost: Roost, *stages: Stage, **request: Any) -> Build:
     return await ended(roost, await begin(roost, *stages, **request))
 
 
@@ -84,10 +85,10 @@ def commands(ground: Ground) -> list[str]:
     return [order.words[-1] for order in ground.builds.ran]
 
 
-async def send(roost: Roost, who: object = ME, **files: str) -> FromContext:
+async def send(roost: Roost, who: Principal = ME, **files: str) -> FromContext:
     content = archive(**files)
     digest = hashlib.sha256(content).hexdigest()
-    await roost.uploads.put(who, digest, pieces(content))  # type: ignore[arg-type]
+    await roost.uploads.put(who, digest, pieces(content))
     return FromContext(digest)
 
 
@@ -109,10 +110,13 @@ async def test_every_step_leaves_a_layer_and_only_what_changed_runs(roost: Roost
     other = await built(roost, stage(run("a"), SetEnv((("K", "w"),), Place(3, "ENV")), run("b", 4)))
     assert states(other) == [CACHED, CACHED, DONE, DONE], "what a command sees is part of its key"
     assert commands(roost.ground) == ["a", "b", "c", "b"]
+    roost.ground.clock.advance(1)
     anew = await built(roost, stage(run("a"), run("x")), uses_cache=False)
     assert commands(roost.ground)[-2:] == ["a", "x"]
     assert anew.state is BuildState.READY
-    await roost.ground.node.report()
+    roost.ground.clock.advance(COLLECT_EVERY_S)
+    await roost.quiet()
+    await roost.ground.check_invariants()
 
 
 async def test_another_team_shares_no_layer_and_sees_no_build(roost: Roost) -> None:
@@ -162,6 +166,21 @@ async def test_stages_that_nobody_needs_are_not_built(roost: Roost) -> None:
     changed = (*definition[:2], stage(*definition[2].steps[:-1], run("other", 6)))
     await built(roost, *changed)
     assert commands(roost.ground) == ["made", "last", "other"]
+
+
+async def test_stages_that_do_not_need_each_other_are_built_side_by_side(roost: Roost) -> None:
+    gates = [roost.ground.node.gate("build_run") for _ in range(2)]
+    copies = [Copy(FromStage(number), ("x",), f"/{number}", Place(9, "COPY --from")) for number in range(2)]
+    build = await begin(roost, stage(run("one")), stage(run("two")), stage(*copies))
+    for gate in gates:
+        await gate.reached.wait()
+    roost.ground.builds.answers["two"] = [(1, "")]
+    for gate in gates:
+        gate.open()
+    over = await ended(roost, build)
+    assert over.failure is not None and over.failure.text == "RUN two"
+    assert (await built(roost, stage(run("one")), stage(run("two")), stage(*copies))).state is BuildState.READY
+    assert not roost.ground.node.guests
 
 
 async def test_a_stage_begins_where_another_ends_and_with_an_image(roost: Roost) -> None:
@@ -360,6 +379,6 @@ async def test_an_engine_that_fails_fails_the_build_and_not_the_queue(roost: Roo
     await roost.ground.check_invariants()
 
 
-async def records(roost: Roost, kind: type, equal: dict[str, str] | None = None) -> list[object]:
+async def records(roost: Roost, kind: Any, equal: dict[str, str] | None = None) -> list[Any]:
     async with roost.ground.store.reading() as reader:
-        return await reader.find(kind, Query(equal=equal or {}))  # type: ignore[type-var]
+        return await reader.find(kind, Query(equal=equal or {}))

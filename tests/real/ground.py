@@ -86,8 +86,8 @@ class Ground:
                 attachments=Attachments(Path(f"/run/roost/{self.instance}/volumes")),
             )
             node = NodeService(
-                id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), build_guest=BuildAgent(), now=time.time,
-                tasks=tasks, parked_limit=parked_limit, doze_bytes=doze_bytes, free_bytes=free_bytes,
+                id=NodeId("n1"), containers=containers, guest=guest or Envd(now=time.time), build_guest=BuildAgent(),
+                now=time.time, tasks=tasks, parked_limit=parked_limit, doze_bytes=doze_bytes, free_bytes=free_bytes,
                 roots={"base": self.root}, images=images or image_sources(),
             )  # fmt: skip
             await node.open()

@@ -7,7 +7,7 @@ import io
 import random
 import tarfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -23,6 +23,7 @@ from roost.domain.build import (
     Copy,
     Definition,
     FromContext,
+    FromImage,
     FromNothing,
     FromStage,
     FromTemplate,
@@ -38,7 +39,7 @@ from roost.domain.build import (
     Write,
 )
 from roost.domain.builds import Build, BuildState, StepState
-from roost.domain.ids import TemplateId
+from roost.domain.ids import NodeId, TemplateId
 from roost.domain.node import CreateOrder, Identity, KillOrder, RunOrder
 from roost.domain.sandbox import Size
 from roost.domain.snapshot import Purpose, Snapshot, SnapshotKind
@@ -47,8 +48,10 @@ from roost.domain.template import Template, TemplateCommand
 from roost.drivers.clock import SystemClock
 from roost.drivers.cluster.local import LocalCluster
 from roost.node.service import NodeService
+from roost.node.storage.puller import PullSettings
 from roost.testing.store import MemoryStore
-from tests.real.ground import BASE, CHANCE, Ground, new_sandbox_id
+from tests.real.ground import BASE, CHANCE, Ground, image_sources, new_sandbox_id
+from tests.registry import File, Registry, archive, busybox, directory, image, symlink
 
 pytestmark = pytest.mark.anyio
 
@@ -131,11 +134,11 @@ async def working(node: NodeService, store: MemoryStore) -> AsyncIterator[Works]
 
 
 @pytest.fixture
-async def store(node: NodeService) -> MemoryStore:
+async def store() -> MemoryStore:
     """With the template `base`: the disk that the ground imported."""
     store = MemoryStore()
     now = time.time()
-    entry = Snapshot(BASE, DEFAULT_TEAM, node.id, SnapshotKind.DISK, Purpose.TEMPLATE, "base", now)
+    entry = Snapshot(BASE, DEFAULT_TEAM, NodeId("n1"), SnapshotKind.DISK, Purpose.TEMPLATE, "base", now)
     template = Template(TemplateId("t" + "0" * 20), None, "base", BASE, SIZE, "d", now, user="root", workdir="/")
     async with store.transaction() as transaction:
         await transaction.put(entry, expect_revision=None)
@@ -296,3 +299,41 @@ async def test_a_server_that_ends_goes_on_behind_the_last_step(ground: Ground, n
         assert ended.state is BuildState.READY, ended.failure
         assert states(ended) == [CACHED, CACHED, DONE]
         assert ended.attempts == 2
+
+
+async def test_an_image_of_a_registry_is_a_base_and_not_fetched_twice(
+    ground: Ground, registry: Registry, store: MemoryStore
+) -> None:
+    files = archive(File("bin/busybox", busybox(), 0o755), symlink("bin/sh", "busybox"), directory("work"))
+    reference = registry.push("small", image(files, WorkingDir="/work", Env=["GREETING=hello"], Cmd=["/bin/sh", "-c", "echo up"]))
+    steps = (run('echo "$GREETING" > greeting; /bin/busybox tar --help 2>/dev/null; true'), run("/bin/busybox cat greeting", 3))
+    async with (
+        ground.opened(images=image_sources(PullSettings(insecure=(registry.host,)))) as node,
+        working(node, store) as works,
+    ):
+        build = await works.build(stage(*steps, base=FromImage(reference)))
+        assert build.state is BuildState.READY, build.failure
+        assert {"hello", "up"} <= set(await works.log(build))
+        template = await works.control.templates.get(ME, "own")
+        assert (template.workdir, template.env["GREETING"]) == ("/work", "hello")
+        again = await works.build(stage(*steps, base=FromImage(reference)))
+        assert set(states(again)) == {CACHED}
+        plain = await works.build(stage(base=FromImage(reference)), name="plain")
+        assert plain.state is BuildState.READY, plain.failure
+        missing = await works.build(stage(base=FromImage(f"{registry.host}/none:1")))
+        assert missing.failure is not None and (missing.failure.code, missing.failure.line) == ("image_not_found", 1)
+
+
+async def test_what_a_build_costs(works: Works, record_property: Callable[[str, object], None]) -> None:
+    """Ten steps: nothing runs the second time, and a changed last step costs little more than itself."""
+    steps = [run(f"echo {number} > /file-{number}", number + 2) for number in range(10)]
+
+    async def timed(*steps: Step) -> float:
+        began = time.monotonic()
+        assert (await works.build(stage(*steps))).state is BuildState.READY
+        return time.monotonic() - began
+
+    took = {"cold": await timed(*steps), "unchanged": await timed(*steps)}
+    took["changed last step"] = await timed(*steps[:-1], run("echo other > /file-9", 11))
+    record_property("seconds", took)
+    assert took["unchanged"] < 1.0

@@ -103,7 +103,11 @@ def test_a_file_takes_the_place_of_a_link(guest: Guest, tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.parametrize(
     ("order", "archive", "says"),
-    [({"owner": "nobody-here"}, tar(("a", b"")), "no user or group"), ({}, b"x" * 600, "cannot be read"), ({"target": "a"}, b"", "absolute")],
+    [
+        ({"owner": "nobody-here"}, tar(("a", b"")), "no user or group"),
+        ({}, b"x" * 600, "cannot be read"),
+        ({"target": "a"}, b"", "absolute"),
+    ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(guest: Guest, tmp_path: Path, order: dict[str, Any], archive: bytes, says: str) -> None:
     head = json.dumps({"target": str(tmp_path / "t"), **order}).encode()
@@ -117,7 +121,8 @@ def test_files_are_packed_by_patterns(guest: Guest, tmp_path: Path) -> None:
     (tmp_path / "lib" / "a.so").write_text("a")
     (tmp_path / "lib" / "b.txt").write_text("b")
     answer = guest.http.post("/roost/build/pack", json={"sources": [f"{tmp_path}/lib/*.so", f"{tmp_path}/lib"]})
-    names = tarfile.open(fileobj=io.BytesIO(answer.content)).getnames()
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as packed:
+        names = packed.getnames()
     assert names == ["a.so", ".", "./a.so", "./b.txt"]
     assert guest.http.post("/roost/build/pack", json={"sources": [f"{tmp_path}/none"]}).status_code == 404
 

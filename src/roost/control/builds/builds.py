@@ -115,6 +115,7 @@ class TemplateBuilds:
             build = await transaction.put(replace(build, is_cancelled=True), expect_revision=build.revision)
         if not self._queue.stop(build.id):
             build = await self._records.cancel(build.id)
+            self._logs.stir()
         return build
 
     async def read_log(self, principal: Principal, id: str, after: int, limit: int) -> tuple[int, list[LogLine]]:

@@ -36,6 +36,7 @@ class BuildLogs:
         self._store = store
         self._clock = clock
         self._open: dict[BuildId, _OpenLog] = {}
+        self._opened = anyio.Event()  # some log was opened, or a build ended without one
 
     async def open(self, build: BuildId) -> None:
         """It goes on where it was."""
@@ -44,6 +45,12 @@ class BuildLogs:
         log = _OpenLog(pages=len(pages), count=last.first + len(last.lines) if last else 0)
         log.kept_bytes = sum(len(line.text) for page in pages for line in page.lines)
         self._open[build] = log
+        self.stir()
+
+    def stir(self) -> None:
+        """Whoever follows a build that waits looks again."""
+        self._opened.set()
+        self._opened = anyio.Event()
 
     def say(self, build: BuildId, text: str, *, step: int | None = None, stream: str = "build") -> None:
         """Of a command as it comes, in pieces of any size; `close_step` ends its last line. Of the builder itself: a line."""
@@ -105,7 +112,7 @@ class BuildLogs:
         """Every line from number `after` on, in groups with the number behind them, until the build has ended."""
         while True:
             log = self._open.get(build)
-            news = log.news if log else None
+            news = log.news if log else self._opened
             async with self._store.reading() as reader:
                 record = await reader.get(Build, build)
             after, lines = await self.read(build, after)
@@ -113,10 +120,8 @@ class BuildLogs:
                 yield after, lines
             elif record is None or record.state not in UNFINISHED:
                 return
-            elif news is not None:
+            else:
                 await news.wait()
-            else:  # it waits for its turn
-                await self._clock.sleep_until(self._clock.now() + FLUSH_EVERY_S)
 
     async def _pages(self, build: BuildId) -> list[BuildLog]:
         async with self._store.reading() as reader:

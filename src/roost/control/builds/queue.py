@@ -99,8 +99,9 @@ class BuildQueue:
                 with anyio.CancelScope(shield=True):
                     self._logs.say(id, "Cancelled.")
                     await guard(self._records.cancel, id)
-                    await guard(self._logs.close, id)
         finally:
+            with anyio.CancelScope(shield=True):
+                await guard(self._logs.close, id)
             self._running.pop(id, None)
             self._secrets.pop(id, None)
             self.wake()
@@ -111,13 +112,7 @@ class BuildQueue:
         if build is None or plan is None or build.state not in UNFINISHED:
             return
         await self._logs.open(id)
-        try:
-            build = await self._records.begin(id)
-            await self._run(build, plan)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await guard(self._logs.save, id)
-        await self._logs.close(id)
+        await self._run(await self._records.begin(id), plan)
 
     async def _run(self, build: Build, plan: BuildPlan) -> None:
         async with anyio.create_task_group() as tasks:

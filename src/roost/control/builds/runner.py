@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import anyio
+
 from roost.contracts.cluster import Cluster
 from roost.control.builds.actions import Actions, Site
 from roost.control.builds.bases import Bases
@@ -28,6 +30,8 @@ from roost.domain.ids import NodeId, SandboxId, SnapshotId
 from roost.domain.node_builds import Selection
 from roost.domain.template import Template
 
+STAGES_AT_ONCE = 3  # of one build
+
 
 class StepError(Exception):
     """Carries a failure out of a step, with the number of the step."""
@@ -49,6 +53,8 @@ class BuildRun:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     plans: dict[int, PlannedStage] = field(default_factory=dict)
     disks: dict[int, SnapshotId] = field(default_factory=dict)  # of stages that are done
+    locks: dict[int, anyio.Lock] = field(default_factory=dict)  # by stage
+    builders: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(STAGES_AT_ONCE))
     needed: ExitStack = field(default_factory=ExitStack)  # what the keeper leaves alone until the build has ended
 
 
@@ -122,8 +128,14 @@ class BuildRunner:
         """The disk at the end of a stage."""
         if number in run.disks:
             return run.disks[number]
-        plan = run.plans[number]
+        async with run.locks.setdefault(number, anyio.Lock()):
+            if number not in run.disks:
+                run.disks[number] = await self._build_stage(run, run.plans[number])
+        return run.disks[number]
+
+    async def _build_stage(self, run: BuildRun, plan: PlannedStage) -> SnapshotId:
         found, rest = await self._last_cached(run, plan)
+        await self._ensure_stages(run, _stages_of(plan, rest, has_base=found is None))
         done = [plan.from_number, *(step.number for step in plan.steps if step not in rest)]
         if found is not None:
             await self._records.mark(run.build.id, done, StepState.CACHED)
@@ -134,10 +146,24 @@ class BuildRunner:
             disk = await self._base_disk(run, plan)
             await self._records.mark(run.build.id, done[1:], StepState.DONE)
         self._need(run, disk)
-        if rest:
-            disk = await self._run_steps(run, plan, rest, disk)
-        run.disks[number] = disk
-        return disk
+        return await self._run_steps(run, rest, disk) if rest else disk
+
+    async def _ensure_stages(self, run: BuildRun, numbers: frozenset[int]) -> None:
+        """Side by side. The first that fails ends the others."""
+        failures: list[StepError | RoostError] = []
+
+        async def ensure(number: int) -> None:
+            try:
+                await self._ensure_stage(run, number)
+            except (StepError, RoostError) as error:
+                failures.append(error)
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for number in sorted(numbers):
+                tasks.start_soon(ensure, number)
+        for failure in failures:
+            raise failure
 
     async def _last_cached(self, run: BuildRun, plan: PlannedStage) -> tuple[Layer | None, tuple[PlannedStep, ...]]:
         """The newest layer of the stage that is there, and the steps behind it."""
@@ -164,11 +190,9 @@ class BuildRunner:
         await self._records.mark(run.build.id, [plan.from_number], StepState.DONE)
         return disk
 
-    async def _run_steps(
-        self, run: BuildRun, plan: PlannedStage, steps: tuple[PlannedStep, ...], disk: SnapshotId
-    ) -> SnapshotId:  # fmt: skip
+    async def _run_steps(self, run: BuildRun, steps: tuple[PlannedStep, ...], disk: SnapshotId) -> SnapshotId:
         sources = {step.number: await self._source_disk(run, step) for step in steps}
-        async with self._builders.booted(self._facts(run, disk)) as builder:
+        async with run.builders, self._builders.booted(self._facts(run, disk)) as builder:
             await self._builders.on(builder).prepare(builder.sandbox, INCARNATION)
             for step in steps:
                 if step.action is None:
@@ -233,6 +257,13 @@ class BuildRunner:
 
     def _say(self, run: BuildRun, text: str, step: int | None = None) -> None:
         self._logs.say(run.build.id, text, step=step)
+
+
+def _stages_of(plan: PlannedStage, steps: tuple[PlannedStep, ...], *, has_base: bool) -> frozenset[int]:
+    """The stages that these steps need, and the one that this begins with if that is needed too."""
+    origins = [step.action.origin for step in steps if isinstance(step.action, CopyFiles)]
+    bases = [plan.stage.base] if has_base else []
+    return frozenset(each.stage for each in (*origins, *bases) if isinstance(each, FromStage))
 
 
 def _has_action(steps: tuple[PlannedStep, ...]) -> bool:
