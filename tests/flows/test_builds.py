@@ -41,7 +41,7 @@ from roost.domain.build_failures import (
     UploadTooLarge,
 )
 from roost.domain.builds import Build, BuildState, Layer, StepState, Upload
-from roost.domain.errors import EngineFailed, Forbidden, Invalid, TemplateNotFound
+from roost.domain.errors import EngineFailed, Forbidden, Invalid, TemplateNotFound, Unavailable
 from roost.domain.snapshot import Purpose
 from roost.domain.template import Template
 from roost.testing.conformance.builds import archive
@@ -377,6 +377,16 @@ async def test_an_engine_that_fails_fails_the_build_and_not_the_queue(roost: Roo
     assert build.failure is not None and (build.failure.code, build.failure.step) == ("engine_failed", 1)
     assert (await built(roost, stage(run("a")))).state is BuildState.READY
     await roost.ground.check_invariants()
+
+
+async def test_a_node_that_ends_in_the_middle_costs_one_step(roost: Roost) -> None:
+    await built(roost, stage(run("a")))
+    roost.ground.node.fail("build_run", Unavailable("process_lost", "The node process of Roost ended."))
+    build = await built(roost, stage(run("a"), run("b")), secrets={"token": "very secret"})
+    assert (build.state, build.attempts, states(build)) == (BuildState.READY, 2, [CACHED, CACHED, DONE])
+    roost.ground.node.fail("build_run", Unavailable("process_lost", "The node process of Roost ended."), times=9)
+    build = await built(roost, stage(run("a"), run("c")))
+    assert build.failure is not None and (build.attempts, build.failure.code) == (3, "process_lost")
 
 
 async def records(roost: Roost, kind: Any, equal: dict[str, str] | None = None) -> list[Any]:

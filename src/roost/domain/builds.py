@@ -118,7 +118,6 @@ class Layer:
     created_at: float
     used_at: float
     text: str = ""  # the step, for people
-    disk_bytes: int = 0  # what the step wrote; 0: not known
     settings: ImageSettings | None = None  # of an imported image
     revision: int = 0
 

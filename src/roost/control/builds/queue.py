@@ -23,6 +23,8 @@ from roost.telemetry.log import get_logger
 
 AT_ONCE = 2
 MOST_ATTEMPTS = 3
+LOST = frozenset({"process_lost", "sandbox_lost", "guest_unreachable"})
+"""Codes of what may go well the next time: the node's process, or a builder, ended in the middle."""
 
 log = get_logger(__name__)
 
@@ -102,9 +104,16 @@ class BuildQueue:
         finally:
             with anyio.CancelScope(shield=True):
                 await guard(self._logs.close, id)
+                await guard(self._forget_secrets, id)
             self._running.pop(id, None)
-            self._secrets.pop(id, None)
             self.wake()
+
+    async def _forget_secrets(self, id: BuildId) -> None:
+        """Unless it begins again."""
+        async with self._store.reading() as reader:
+            build = await reader.get(Build, id)
+        if build is None or build.state not in UNFINISHED:
+            self._secrets.pop(id, None)
 
     async def _build(self, id: BuildId) -> None:
         async with self._store.reading() as reader:
@@ -120,9 +129,9 @@ class BuildQueue:
             try:
                 template = await self._attempt(build, plan)
             except StepError as failed:
-                await self._fail(build.id, failed.error, failed.number)
+                await self._fail_or_repeat(build, failed.error, failed.number)
             except RoostError as error:
-                await self._fail(build.id, error, None)
+                await self._fail_or_repeat(build, error, None)
             except Exception:
                 log.exception("a build broke", build=build.id)
                 await self._fail(build.id, Fault("build_broke", "The builder itself failed. The server's log says why."), None)
@@ -139,6 +148,15 @@ class BuildQueue:
         if build.needs_secrets and not secrets:
             raise SecretsGone
         return await self._runner.run(build, plan.definition, Principal(build.team, FULL, None), secrets)
+
+    async def _fail_or_repeat(self, build: Build, error: RoostError, step: int | None) -> None:
+        """A node or a builder that was lost is nobody's fault: the build begins again, behind what it has done."""
+        if error.code in LOST and build.attempts < MOST_ATTEMPTS:
+            self._logs.say(build.id, f"{error.message} The build begins again behind the last step that was done.", step=step)
+            await self._logs.save(build.id)
+            await self._records.requeue(build.id)
+        else:
+            await self._fail(build.id, error, step)
 
     async def _fail(self, build: BuildId, error: RoostError, step: int | None) -> None:
         self._logs.say(build, error.message.splitlines()[0], step=step)
