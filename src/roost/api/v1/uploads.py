@@ -17,7 +17,7 @@ Digest = Annotated[str, Path(description="SHA-256 of what is sent, in hexadecima
 
 @router.put(
     "/{digest}", operation_id="putUpload", summary="Upload files for a build", status_code=201, responses=errors(404, 413, 429),
-    openapi_extra={"requestBody": {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}},
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
 )  # fmt: skip
 async def put(caller: Caller, use: Use, digest: Digest, request: Request) -> models.UploadModel:
     """A tar, or one with gzip: files, directories and links. Kept for an hour after a build last needed it."""
