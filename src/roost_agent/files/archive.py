@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from tarfile import BLKTYPE, BLOCKSIZE, CHRTYPE, DIRTYPE, FIFOTYPE, LNKTYPE, REGTYPE, SYMTYPE, TarInfo
 
 from roost_agent.errors import HttpError, http_error
@@ -67,9 +67,9 @@ def _compressed(pieces: Pieces, compressor: Compressor) -> bytes:
     return bytes(ready)
 
 
-def packed(top: str, name: str, *, ends: bool = True) -> Pieces:
+def packed(top: str, name: str, *, ends: bool = True, leaves_out: Callable[[str], bool] = lambda name: False) -> Pieces:
     """A tar of the directory `top`, there called `name`, piece by piece. What goes away meanwhile is left out, and so is what
-    other file systems hold: of `/` nobody wants the processes and devices."""
+    other file systems hold: of `/` nobody wants the processes and devices. `leaves_out` is asked with names in the tar."""
     top = os.path.realpath(top)
     device = os.stat(top).st_dev
     first_names: dict[int, str] = {}  # of files that have several
@@ -89,7 +89,8 @@ def packed(top: str, name: str, *, ends: bool = True) -> Pieces:
                 yield _head(member)
             if member.isdir() and status.st_dev == device:
                 names = sorted(os.listdir(path), reverse=True)
-                waiting.extend((os.path.join(path, each), f"{name}/{each}") for each in names)
+                below = ((os.path.join(path, each), f"{name}/{each}") for each in names)
+                waiting.extend((each, called) for each, called in below if not leaves_out(called))
     if ends:
         yield _END
 

@@ -127,6 +127,45 @@ def test_files_are_packed_by_patterns(guest: Guest, tmp_path: Path) -> None:
     assert guest.http.post("/roost/build/pack", json={"sources": [f"{tmp_path}/none"]}).status_code == 404
 
 
+def pack(guest: Guest, *sources: str, **asked: Any) -> list[str]:
+    answer = guest.http.post("/roost/build/pack", json={"sources": sources, **asked})
+    assert answer.status_code == 200, answer.text
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        return sorted(archive.getnames())
+
+
+def test_what_is_excluded_is_not_packed(guest: Guest, tmp_path: Path) -> None:
+    for name in ("a.py", "a.md", "deep/b.md", "deep/er/c.md", "deep/d.py"):
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text("x")
+    source = f"{tmp_path}/src"
+    assert pack(guest, source, exclude=["*.md"]) == [
+        ".",
+        "./a.py",
+        "./deep",
+        "./deep/b.md",
+        "./deep/d.py",
+        "./deep/er",
+        "./deep/er/c.md",
+    ]
+    assert pack(guest, source, exclude=["**/*.md"]) == [".", "./a.py", "./deep", "./deep/d.py", "./deep/er"]
+    assert pack(guest, source, exclude=["deep"]) == [".", "./a.md", "./a.py"]
+    assert pack(guest, f"{source}/a.*", exclude=["*.md"]) == ["a.py"]
+
+
+def test_a_pattern_may_fit_nothing(guest: Guest, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    assert pack(guest, f"{tmp_path}/a", f"{tmp_path}/none*") == ["a"]
+
+
+def test_parents_are_kept_from_the_pivot_on_at_any_depth(guest: Guest, tmp_path: Path) -> None:
+    for name in ("x/y/a.txt", "x/y/z/b.txt", "x/c.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert pack(guest, f"{tmp_path}/x/./y/*.txt", keepsParents=True) == ["y/a.txt"]
+    assert pack(guest, f"{tmp_path}/./x/**/*.txt", keepsParents=True) == ["x/c.txt", "x/y/a.txt", "x/y/z/b.txt"]
+
+
 def test_users_by_number_and_group() -> None:
     users = Users()
     users.may_switch = True
