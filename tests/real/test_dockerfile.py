@@ -23,7 +23,7 @@ USER root
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /out
 RUN echo built > tool && chmod 700 tool && ln -s tool link && mkdir sub && echo deep > sub/file
-RUN echo 1 > runs
+RUN --mount=type=cache,target=/cache echo x >> /cache/runs && wc -l < /cache/runs > runs
 
 FROM roost/base AS unused
 RUN exit 1
@@ -43,7 +43,9 @@ COPY --parents src/./deep/*.py ./kept/
 COPY named-link linked
 ADD files.tar.gz unpacked/
 COPY --from=tools /out ./tools
-COPY --from=tools /out/link /out/run* ./single/
+COPY --from=tools /out/link /out/run* /out/none* ./single/
+COPY --from=tools --exclude=**/file --exclude=t* /out ./lean
+COPY --from=tools --parents /out/./sub/* ./above/
 COPY --chmod=755 <<script <<-"plain" /usr/local/bin/
 #!/bin/sh
 echo "script of $VERSION"
@@ -132,7 +134,7 @@ def build(server: Server, project: Path, *more: str | Path) -> dict[str, Any]:
 EXPECTED = {
     "cat /env": "ARCH=amd64\nFILE=app-1_2_3.tar\nMAJOR=1\nQUOTED=a \"b\" 'c' $d\nVERSION=1.2.3\n",
     "pwd": "/srv/app/mine\n",
-    "cd /srv/app && ls": "a.txt\nb.txt\nkept\nlinked\nmine\npicked\nsingle\nsrc\ntools\nunpacked\n",
+    "cd /srv/app && ls": "a.txt\nabove\nb.txt\nkept\nlean\nlinked\nmine\npicked\nsingle\nsrc\ntools\nunpacked\n",
     "stat -c '%u:%g %a' /srv/app/a.txt /srv/app": "1000:1000 644\n0:0 755\n",
     "cd /srv/app/src && ls . deep": ".:\nalias\ndeep\nignored\nmain.py\nreadme.md\n\ndeep:\nx.py\ny.log\n",
     "readlink /srv/app/src/alias": "main.py\n",
@@ -142,6 +144,7 @@ EXPECTED = {
     "cat /srv/app/unpacked/inside/file": "tar\n",
     "cd /srv/app/tools && ls && readlink link && stat -c %a tool && cat sub/file": "link\nruns\nsub\ntool\ntool\n700\ndeep\n",
     "cd /srv/app/single && ls && stat -c '%F %s' link": "link\nruns\nregular file 6\n",
+    "cd /srv/app && find lean above -type f": "lean/runs\nabove/sub/file\n",
     "script": "script of 1.2.3\n",
     "cat /usr/local/bin/plain": "not replaced: $VERSION\n",
     "cat /heredoc /python": "major 1\nversion 1.2.3",
@@ -166,6 +169,16 @@ def test_a_sandbox_has_what_docker_would_have_made(server: Server, project: Path
 
     again = build(server, project)
     assert {step["state"] for step in again["steps"]} == {"cached"}
+
+
+def test_a_cache_is_kept_between_builds(server: Server, project: Path) -> None:
+    build(server, project)
+    (project / "Dockerfile").write_text(DOCKERFILE.replace("echo x >> /cache", "echo y >> /cache"))
+    build(server, project)
+    (project / "Dockerfile").write_text(DOCKERFILE)
+    sandbox = server.roost.create("whole")
+    assert said(sandbox, "cat /srv/app/tools/runs") == "2"
+    sandbox.kill()
 
 
 def test_only_what_comes_after_a_changed_file_runs_again(server: Server, project: Path) -> None:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from roost.contracts.cluster import Cluster
 from roost.control.builds.builders import INCARNATION, Builder
+from roost.control.builds.fetching import fetch_words
 from roost.domain.build import CacheMount, FileMount, FromContext, SecretMount
 from roost.domain.build_actions import Action, CopyFiles, FetchFile, MakeDirectory, MakeUser, RunCommand, WriteFile
 from roost.domain.build_failures import CommandFailed, StepFailed
@@ -62,7 +63,7 @@ class Actions:
             case MakeUser():
                 await self.run(site, _user_order(site, action.name), has_network=True)
             case FetchFile():
-                raise StepFailed("ADD of an address is not supported yet. Fetch it with RUN, or add the file to the context.")
+                await self.run(site, _fetch_order(site, action), has_network=True)
             case _:
                 assert_never(action)
 
@@ -131,6 +132,10 @@ def _command_order(site: Site, action: RunCommand) -> CommandOrder:
         files=tuple(files),
         caches=tuple(caches),
     )
+
+
+def _fetch_order(site: Site, action: FetchFile) -> CommandOrder:
+    return CommandOrder(site.builder.sandbox, INCARNATION, fetch_words(action), user="root")
 
 
 def _user_order(site: Site, name: str) -> CommandOrder:

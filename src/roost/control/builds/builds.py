@@ -16,8 +16,7 @@ from roost.control.builds.uploads import BuildUploads
 from roost.control.sandboxes.references import check_key
 from roost.domain import ids
 from roost.domain.access import Principal, Thing, Verb, forbidden, require
-from roost.domain.build import Copy, Definition, Fetch, FromContext
-from roost.domain.build_errors import StepUnsupported
+from roost.domain.build import Definition
 from roost.domain.build_failures import BuildEnded, BuildNotFound, TemplateNameTaken, TooManyBuilds
 from roost.domain.builds import UNFINISHED, Build, BuildLog, BuildPlan, BuildState, LogLine, uploads_of
 from roost.domain.errors import Invalid
@@ -60,7 +59,6 @@ class TemplateBuilds:
         require(principal, Verb.MAKE, Thing(principal.team), forbidden(principal, Verb.MAKE))
         check_name(request.name, request.tag)
         steps = list_steps(request.definition)
-        _check_supported(request.definition)
         if len(steps) > _MOST_STEPS:
             raise Invalid("too_many_steps", f"A build has {_MOST_STEPS} steps at most; this one has {len(steps)}.")
         now, id = self._clock.now(), ids.new_build_id(self._random)
@@ -151,16 +149,6 @@ async def _find(reader: Reader, principal: Principal, id: str, verb: Verb) -> Bu
         raise BuildNotFound(id)
     require(principal, verb, Thing(build.team, SandboxId("")), BuildNotFound(id))
     return build
-
-
-def _check_supported(definition: Definition) -> None:
-    """What the builder cannot do yet is refused before anything runs. Raises StepUnsupported."""
-    for stage in definition.stages:
-        for step in stage.steps:
-            if isinstance(step, Fetch):
-                raise StepUnsupported(step.place, "ADD of an address", "Fetch it with RUN, or put the file into the context.")
-            if isinstance(step, Copy) and step.exclude and not isinstance(step.origin, FromContext):
-                raise StepUnsupported(step.place, "--exclude with --from", "Name the files to copy, or remove the rest with RUN.")
 
 
 def check_name(name: str, tag: str) -> None:
