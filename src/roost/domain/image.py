@@ -5,6 +5,7 @@ A reference is what people write (`debian:12`); a pinned one names the content b
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,13 @@ class Reference:
 
     def __str__(self) -> str:
         return f"{self.registry}/{self.repository}" + (f"@{self.digest}" if self.digest else f":{self.tag}")
+
+
+def template_name(reference: Reference) -> str:
+    """What the template of an image is called where nobody named it: the same for the same reference."""
+    last = reference.repository.rpartition("/")[2]
+    words = re.sub(r"[^a-z0-9]+", "-", f"{last}-{reference.tag or 'pinned'}".lower()).strip("-")[:40]
+    return f"image-{words}-{hashlib.sha256(str(reference).encode()).hexdigest()[:8]}"
 
 
 def _split_registry(name: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from roost.domain.image import Reference, read_settings
+from roost.domain.ids import is_name
+from roost.domain.image import Reference, read_settings, template_name
 from roost.domain.image_errors import ImageBroken, ReferenceInvalid
 
 DIGEST = "sha256:" + "0a" * 32
@@ -112,3 +113,15 @@ def test_a_configuration_that_makes_no_sense_is_a_broken_image(said: dict[str, o
 
 def test_a_working_directory_is_always_absolute() -> None:
     assert read_settings("app", {"config": {"WorkingDir": "srv"}}).workdir == "/srv"
+
+
+@pytest.mark.parametrize(
+    "written", ["debian:12", f"a/b/c@{DIGEST}", "x:" + "T" * 128, "registry.example.com/" + "a" * 200 + ":_"]
+)
+def test_the_template_of_an_image_has_a_name_of_its_own(written: str) -> None:
+    reference = Reference.parse(written)
+    assert is_name(template_name(reference))
+    assert template_name(reference) == template_name(Reference.parse(str(reference)))
+    assert template_name(reference) != template_name(
+        Reference.parse(f"other.example.com/{reference.repository}:{reference.tag or 1}")
+    )

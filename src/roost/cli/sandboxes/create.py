@@ -12,11 +12,16 @@ from roost.cli.progress import waiting
 from roost.cli.rendering import note, say, say_json
 from roost.cli.sandboxes.network import Allow, Deny, Internet, Public, Rules, network
 from roost.cli.values import megabytes, pairs, seconds
+from roost.domain.errors import Invalid
 
 
 def create(
     name: Annotated[str | None, typer.Option("--name", "-n", help="A name of its own, also its host name.")] = None,
     template: Annotated[str, typer.Option("--template", "-t", help="A template, or a snapshot by id or name.")] = "base",
+    image: Annotated[
+        str | None,
+        typer.Option(help="An image of a registry (debian:12) instead. Its template is built if it is not there."),
+    ] = None,
     metadata: Annotated[list[str] | None, typer.Option("--metadata", "-m", metavar="KEY=VALUE")] = None,
     env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="KEY=VALUE")] = None,
     timeout: Annotated[str | None, typer.Option(help="End it after so long (90s, 15m, 2h, 1d).")] = None,
@@ -43,8 +48,15 @@ def create(
         "size": _size(cpus, memory, disk),
         "network": network(allow, deny, internet, public, rules),
     }
-    with connect() as roost, waiting(f"Creating a sandbox from {template}"):
-        record = roost.create(template, **request).record
+    if image is not None and template != "base":
+        raise Invalid("invalid", "Say what it is made from: either --template or --image.")
+    with connect() as roost:
+        if image is not None:
+            from roost.cli.templates.build import ensure_image
+
+            template = ensure_image(roost, image, size=request["size"], as_json=as_json)
+        with waiting(f"Creating a sandbox from {image or template}"):
+            record = roost.create(template, **request).record
     if as_json:
         say_json(record.raw)
         return

@@ -108,6 +108,21 @@ def _read(
     return packed.definition, packed.archives
 
 
+def ensure_image(roost: Any, reference: str, *, size: dict[str, Any] | None, as_json: bool) -> str:
+    """The template of an image, built now unless it is there and the image is still the same. Raises Invalid, and exits when
+    the build fails, which is shown then."""
+    from roost.domain.image import Reference, template_name
+
+    name = template_name(Reference.parse(reference))
+    begun = roost.begin_build(name, asdict(_from_image(reference)), size=size, description=f"the image {reference}"[:200])
+    ended = follow(roost, begun["id"], total=len(begun["steps"]), as_json=as_json, is_quiet=True)
+    if ended["state"] != "ready":
+        if ended["failure"]:
+            show_failure(ended)
+        raise typer.Exit(1)
+    return name
+
+
 def _from_image(reference: str) -> Definition:
     from roost.domain.build import Definition, FromImage, Place, Stage
 
