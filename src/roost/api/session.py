@@ -33,7 +33,9 @@ class Sessions:
     """Seals and opens cookies with the server's secret. `scheme` is how browsers reach the server."""
 
     def __init__(self, *, secret: bytes, scheme: str, instance: str, now: Callable[[], float]) -> None:
-        self._signer = _Signer(secret, now)
+        self._secret = secret
+        self._now = now
+        self._signer = _Signer(secret, now, "session")
         self._scheme = scheme
         unguessable = hmac.digest(secret, b"roost session cookie", "sha256").hex()[:8]
         prefix = "__Host-" if scheme == "https" else ""  # no other host of the domain can set a cookie with it
@@ -46,6 +48,17 @@ class Sessions:
         """The key that the session stands for; None if we did not seal it, or it has ended."""
         try:
             return KeyId(self._signer.unsign(cookie.encode("utf-8", "replace"), max_age=LASTS_S - 1).decode())
+        except BadSignature:
+            return None
+
+    def seal_for(self, purpose: str, text: str) -> str:
+        """For an address that is given away: it says the text, and that we wrote it for that purpose."""
+        return _Signer(self._secret, self._now, purpose).sign(text).decode()
+
+    def open_for(self, purpose: str, sealed: str, lasts_s: int) -> str | None:
+        """None if we did not seal it for that purpose, or it is too old."""
+        try:
+            return _Signer(self._secret, self._now, purpose).unsign(sealed.encode("utf-8", "replace"), max_age=lasts_s).decode()
         except BadSignature:
             return None
 
@@ -104,8 +117,8 @@ class Sessions:
 
 
 class _Signer(TimestampSigner):
-    def __init__(self, secret: bytes, now: Callable[[], float]) -> None:
-        super().__init__(secret, salt="roost session", key_derivation="hmac", digest_method=hashlib.sha256)
+    def __init__(self, secret: bytes, now: Callable[[], float], purpose: str) -> None:
+        super().__init__(secret, salt=f"roost {purpose}", key_derivation="hmac", digest_method=hashlib.sha256)
         self._now = now
 
     def get_timestamp(self) -> int:

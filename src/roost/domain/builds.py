@@ -11,6 +11,7 @@ from roost.domain.sandbox import Size
 
 
 class BuildState(StrEnum):
+    ANNOUNCED = "announced"  # its definition is still to come
     QUEUED = "queued"
     BUILDING = "building"
     READY = "ready"
@@ -68,6 +69,7 @@ class Build:
     uses_cache: bool = True  # False: every step runs
     attempts: int = 0  # how often it was begun: one that ends the server each time is given up
     is_cancelled: bool = False  # somebody asked for it; whoever builds ends it
+    more_tags: tuple[str, ...] = ()  # beside `tag`
     needs_secrets: bool = False  # values that are in memory only: it cannot be resumed without them
     revision: int = 0
 

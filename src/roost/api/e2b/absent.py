@@ -9,21 +9,14 @@ from roost.api.e2b.errors import not_there
 
 router = APIRouter(tags=["absent"], route_class=KeyedRoute)
 
-BUILDS = "Template builds"
+BUILDS = "Builds of E2B's first kind, and templates for everybody,"
 ABSENT: tuple[tuple[str, str, str], ...] = (
     ("POST", "/templates", BUILDS),
     ("POST", "/v2/templates", BUILDS),
-    ("POST", "/v3/templates", BUILDS),
     ("POST", "/templates/{ref}", BUILDS),
     ("PATCH", "/templates/{ref}", BUILDS),
     ("PATCH", "/v2/templates/{ref}", BUILDS),
-    ("GET", "/templates/{ref}/files/{digest}", BUILDS),
     ("POST", "/templates/{ref}/builds/{build}", BUILDS),
-    ("POST", "/v2/templates/{ref}/builds/{build}", BUILDS),
-    ("GET", "/templates/{ref}/builds/{build}/status", BUILDS),
-    ("GET", "/templates/{ref}/builds/{build}/logs", BUILDS),
-    ("POST", "/templates/tags", "Tags of templates"),
-    ("DELETE", "/templates/tags", "Tags of templates"),
     ("GET", "/volumes", "Volumes"),
     ("POST", "/volumes", "Volumes"),
     ("GET", "/volumes/{ref}", "Volumes"),

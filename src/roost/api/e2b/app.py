@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from roost.api.access import API_KEY, BEARER
-from roost.api.e2b import absent, errors, keys, logs, metrics, moves, network, sandboxes, snapshots, teams, templates
+from roost.api.e2b import absent, builds, errors, keys, logs, metrics, moves, network, sandboxes, snapshots, teams, templates
 from roost.api.http import answer as v1_answer
 from roost.api.services import Services
 from roost.domain.errors import RoostError
@@ -56,10 +56,11 @@ def create_e2b(services: Services) -> FastAPI:
     app.state.services = services
     errors.handle_errors(app)
     keyed = APIRouter(dependencies=[Security(BEARER), Security(API_KEY)])
-    for noun in (absent, metrics, sandboxes, moves, logs, network, snapshots, templates, teams, keys):
+    for noun in (builds, absent, metrics, sandboxes, moves, logs, network, snapshots, templates, teams, keys):
         keyed.include_router(noun.router)
     keyed.include_router(moves.v2_router)
     app.include_router(teams.open_router)
+    app.include_router(builds.open_router)
     app.include_router(keyed)
     return app
 

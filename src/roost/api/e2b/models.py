@@ -5,7 +5,7 @@ What is answered has no models here: `rendering` writes E2B's objects as they ar
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import unquote
 
 from fastapi import Path
@@ -113,3 +113,38 @@ class E2bSnapshotBody(Sent):
 
 class E2bKeyBody(Sent):
     name: Text
+
+
+class BuildRequested(Sent):
+    name: Text | None = None
+    alias: Text | None = None  # of older clients
+    tags: list[Text] | None = None
+    cpuCount: Whole | None = None
+    memoryMB: Whole | None = None
+
+
+class BuildStepSent(Sent):
+    type: Literal["COPY", "ENV", "RUN", "WORKDIR", "USER"]
+    args: list[str] = []
+    filesHash: Text | None = None
+    force: bool = False
+
+
+class BuildStart(Sent):
+    fromImage: Text | None = None
+    fromTemplate: Text | None = None
+    fromImageRegistry: dict[str, object] | None = None
+    force: bool = False
+    steps: list[BuildStepSent] = []
+    startCmd: str | None = None
+    readyCmd: str | None = None
+
+
+class TagsAssigned(Sent):
+    target: Text
+    tags: list[Text]
+
+
+class TagsRemoved(Sent):
+    name: Text
+    tags: list[Text]

@@ -1,7 +1,8 @@
-"""Templates: what there is. Building them over E2B's API is not there yet: see `absent`."""
+"""Templates: what there is. `builds` makes them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -9,10 +10,11 @@ from fastapi.responses import JSONResponse
 
 from roost.api.access import Caller, KeyedRoute, Use
 from roost.api.e2b import names, rendering
+from roost.api.e2b.definitions import e2b_tag, our_tag
 from roost.api.e2b.models import Ref
 from roost.api.v1.rendering import timestamp
 from roost.control.sandboxes.checks import check_limit
-from roost.domain.errors import Forbidden, Invalid, SnapshotNotFound, TemplateNotFound
+from roost.domain.errors import Invalid, SnapshotNotFound, TemplateNotFound
 from roost.domain.snapshot import Snapshot
 from roost.domain.template import Template
 
@@ -51,10 +53,11 @@ async def by_alias(caller: Caller, use: Use, alias: Ref) -> JSONResponse:
 
 @router.get("/templates/{ref}/tags", operation_id="listTemplateTags")
 async def tags(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
-    found = await _find(caller, use, ref)
-    snapshot = found.snapshot if isinstance(found, Template) else found.id
-    tag = names.DEFAULT_TAG if isinstance(found, Template) or not found.name else names.from_ours(found.name).tag
-    return JSONResponse([{"tag": tag, "buildID": rendering.build_id(snapshot), "createdAt": timestamp(found.created_at)}])
+    found = await _find(caller, use, ref, any_tag=True)
+    if isinstance(found, Template):
+        every = [each for each in await use.templates.list(caller) if (each.team, each.name) == (found.team, found.name)]
+        return JSONResponse([_tag(e2b_tag(each.tag), each.snapshot, each.created_at) for each in every])
+    return JSONResponse([_tag(names.from_ours(found.name or "").tag, found.id, found.created_at)])
 
 
 @router.get("/templates/{ref}", operation_id="getTemplate")
@@ -65,24 +68,30 @@ async def get(caller: Caller, use: Use, ref: Ref) -> JSONResponse:
 
 @router.delete("/templates/{ref}", status_code=204, operation_id="deleteTemplate")
 async def delete(caller: Caller, use: Use, ref: Ref) -> Response:
-    """Deletes a snapshot. Templates that came with the server stay."""
+    """Deletes a template of the team's with all its tags, or a snapshot. Templates that came with the server stay."""
     found = await _find(caller, use, ref)
     if isinstance(found, Template):
-        raise Forbidden("template_built_in", f"The template {found.name!r} belongs to the server and stays.", template=found.id)
-    await use.snapshots.delete(caller, found.id)
+        await use.template_tags.remove(caller, found.name)
+    else:
+        await use.snapshots.delete(caller, found.id)
     return Response(status_code=204)
 
 
-async def _find(caller: Caller, use: Use, ref: str) -> Template | Snapshot:
+def _tag(tag: str, snapshot: str, created_at: float) -> dict[str, str]:
+    return {"tag": tag, "buildID": rendering.build_id(snapshot), "createdAt": timestamp(created_at)}
+
+
+async def _find(caller: Caller, use: Use, ref: str, *, any_tag: bool = False) -> Template | Snapshot:
     """Raises TemplateNotFound."""
     name = names.parse(ref, caller.team)
     if not name.alias:
         raise Invalid("name_invalid", f"{ref!r} is no template's name.", name=ref)
-    if name.tag == names.DEFAULT_TAG:
-        try:
-            return await use.templates.get(caller, name.alias)
-        except TemplateNotFound:
-            pass
+    with suppress(TemplateNotFound):
+        return await use.templates.get(caller, f"{name.alias}:{our_tag(name.tag)}" if ":" in ref else name.alias)
+    if any_tag:
+        for each in await use.templates.list(caller):
+            if name.alias in (each.id, each.name):
+                return each
     try:
         return await use.snapshots.get(caller, name.ours)
     except SnapshotNotFound as error:

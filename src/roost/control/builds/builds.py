@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from roost.contracts.clock import Clock
-from roost.contracts.store import Query, Reader, Store
+from roost.contracts.store import Query, Reader, Store, Transaction
 from roost.control.builds.logs import BuildLogs
 from roost.control.builds.planning import list_steps
 from roost.control.builds.queue import BuildQueue
@@ -18,13 +18,14 @@ from roost.domain import ids
 from roost.domain.access import Principal, Thing, Verb, forbidden, require
 from roost.domain.build import Definition
 from roost.domain.build_failures import BuildEnded, BuildNotFound, TemplateNameTaken, TooManyBuilds
-from roost.domain.builds import UNFINISHED, Build, BuildLog, BuildPlan, BuildState, LogLine, uploads_of
+from roost.domain.builds import UNFINISHED, Build, BuildLog, BuildPlan, BuildState, BuildStep, LogLine, uploads_of
 from roost.domain.errors import Invalid
 from roost.domain.ids import BuildId, SandboxId, is_id, is_name
 from roost.domain.sandbox import Size
 from roost.domain.template import LATEST, Template
 
 MOST_WAITING = 20  # of a team
+ANNOUNCED_FOR_S = 24 * 3600.0  # then a build whose definition never came is forgotten
 KEPT_PER_TEMPLATE = 20  # builds that have ended, with their logs
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _MOST_STEPS = 1000
@@ -39,6 +40,15 @@ class BuildRequest:
     description: str = ""
     uses_cache: bool = True
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What is known of a build before its definition."""
+
+    name: str
+    tags: tuple[str, ...] = (LATEST,)  # at least one
+    size: Size = field(default_factory=Size)
 
 
 class TemplateBuilds:
@@ -59,8 +69,7 @@ class TemplateBuilds:
         require(principal, Verb.MAKE, Thing(principal.team), forbidden(principal, Verb.MAKE))
         check_name(request.name, request.tag)
         steps = list_steps(request.definition)
-        if len(steps) > _MOST_STEPS:
-            raise Invalid("too_many_steps", f"A build has {_MOST_STEPS} steps at most; this one has {len(steps)}.")
+        _check_count(steps)
         now, id = self._clock.now(), ids.new_build_id(self._random)
         build = Build(
             id=id,
@@ -76,17 +85,45 @@ class TemplateBuilds:
             needs_secrets=bool(request.secrets),
         )
         async with self._store.transaction() as transaction:
-            await check_key(transaction, principal)
-            if await transaction.find(Template, Query(equal={"name": request.name, "team": None}, limit=1)):
-                raise TemplateNameTaken(request.name)
-            states = sorted(state.value for state in UNFINISHED)
-            waiting = await transaction.find(Build, Query(equal={"team": principal.team}, one_of={"state": states}))
-            if len(waiting) >= MOST_WAITING:
-                raise TooManyBuilds(MOST_WAITING)
+            await self._check_room(transaction, principal, request.name)
             await self._uploads.claim(transaction, principal.team, uploads_of(request.definition))
             await transaction.put(BuildPlan(id, principal.team, request.definition, now), expect_revision=None)
             build = await transaction.put(build, expect_revision=None)
         self._queue.entrust(id, request.secrets)
+        self._queue.wake()
+        return build
+
+    async def announce(self, principal: Principal, announced: Announcement) -> Build:
+        """A build whose definition comes later, by `start`. Raises Invalid, Forbidden, TooManyBuilds, TemplateNameTaken."""
+        require(principal, Verb.MAKE, Thing(principal.team), forbidden(principal, Verb.MAKE))
+        for tag in announced.tags:
+            check_name(announced.name, tag)
+        build = Build(
+            id=ids.new_build_id(self._random),
+            team=principal.team,
+            name=announced.name,
+            tag=announced.tags[0],
+            more_tags=announced.tags[1:],
+            state=BuildState.ANNOUNCED,
+            created_at=self._clock.now(),
+            size=announced.size,
+        )
+        async with self._store.transaction() as transaction:
+            await self._check_room(transaction, principal, announced.name)
+            return await transaction.put(build, expect_revision=None)
+
+    async def start(self, principal: Principal, id: str, definition: Definition, *, uses_cache: bool = True) -> Build:
+        """It waits for its turn. Raises BuildNotFound, BuildEnded for one that was started before, Invalid, UploadNotFound."""
+        steps = list_steps(definition)
+        _check_count(steps)
+        async with self._store.transaction() as transaction:
+            build = await _find(transaction, principal, id, Verb.CHANGE)
+            if build.state is not BuildState.ANNOUNCED:
+                raise BuildEnded(build.id, build.state.value)
+            await self._uploads.claim(transaction, principal.team, uploads_of(definition))
+            await transaction.put(BuildPlan(build.id, build.team, definition, self._clock.now()), expect_revision=None)
+            queued = replace(build, state=BuildState.QUEUED, steps=steps, uses_cache=uses_cache)
+            build = await transaction.put(queued, expect_revision=build.revision)
         self._queue.wake()
         return build
 
@@ -132,8 +169,21 @@ class TemplateBuilds:
         kept: dict[tuple[str, str], int] = {}
         for build in builds:
             count = kept[build.team, build.name] = kept.get((build.team, build.name), 0) + 1
-            if count > KEPT_PER_TEMPLATE and build.state not in UNFINISHED:
+            if build.state is BuildState.ANNOUNCED:
+                is_over = build.created_at < self._clock.now() - ANNOUNCED_FOR_S
+            else:
+                is_over = count > KEPT_PER_TEMPLATE and build.state not in UNFINISHED
+            if is_over:
                 await self._delete(build.id)
+
+    async def _check_room(self, transaction: Transaction, principal: Principal, name: str) -> None:
+        await check_key(transaction, principal)
+        if await transaction.find(Template, Query(equal={"name": name, "team": None}, limit=1)):
+            raise TemplateNameTaken(name)
+        states = sorted(state.value for state in UNFINISHED)
+        waiting = await transaction.find(Build, Query(equal={"team": principal.team}, one_of={"state": states}))
+        if len(waiting) >= MOST_WAITING:
+            raise TooManyBuilds(MOST_WAITING)
 
     async def _delete(self, id: BuildId) -> None:
         async with self._store.transaction() as transaction:
@@ -149,6 +199,11 @@ async def _find(reader: Reader, principal: Principal, id: str, verb: Verb) -> Bu
         raise BuildNotFound(id)
     require(principal, verb, Thing(build.team, SandboxId("")), BuildNotFound(id))
     return build
+
+
+def _check_count(steps: Sequence[BuildStep]) -> None:
+    if len(steps) > _MOST_STEPS:
+        raise Invalid("too_many_steps", f"A build has {_MOST_STEPS} steps at most; this one has {len(steps)}.")
 
 
 def check_name(name: str, tag: str) -> None:

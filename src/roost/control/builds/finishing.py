@@ -71,6 +71,16 @@ class Finishing:
         report = await self._cluster.node(entry.node).report()
         return known if entry.id in report.snapshots else None
 
+    async def tag_more(self, build: Build, template: Template) -> None:
+        """The other tags of the build name the same."""
+        for tag in build.more_tags:
+            async with self._store.transaction() as transaction:
+                known = await named(transaction, build, tag)
+                if known is not None and known.snapshot == template.snapshot:
+                    continue
+                made = replace(template, id=known.id if known else ids.new_template_id(self._random), tag=tag)
+                await transaction.put(made, expect_revision=known.revision if known else None)
+
     async def make(self, build: Build, definition: Definition, plan: PlannedStage, facts: BuilderFacts) -> Template:
         settings = plan.progress.settings
         facts = replace(facts, user=settings.user or "root", workdir=settings.workdir, env=settings.env)
@@ -174,10 +184,10 @@ class Finishing:
         return template
 
 
-async def named(reader: Reader, build: Build) -> Template | None:
+async def named(reader: Reader, build: Build, tag: str | None = None) -> Template | None:
     """The team's own template of the build's name and tag."""
     found = await reader.find(Template, Query(equal={"name": build.name, "team": build.team}))
-    return next((template for template in found if template.tag == build.tag), None)
+    return next((template for template in found if template.tag == (tag or build.tag)), None)
 
 
 def _digest(build: Build, definition: Definition, plan: PlannedStage) -> str:

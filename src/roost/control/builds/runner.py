@@ -85,9 +85,12 @@ class BuildRunner:
             plan = run.plans[target]
             if build.uses_cache and (known := await self._finishing.find_unchanged(build, definition, plan)):
                 self._say(run, f"Nothing has changed: {known.ref} stays as it is.")
-                return known
-            disk = await self._ensure_stage(run, target)
-            return await self._finishing.make(build, definition, plan, self._facts(run, disk))
+                made = known
+            else:
+                disk = await self._ensure_stage(run, target)
+                made = await self._finishing.make(build, definition, plan, self._facts(run, disk))
+            await self._finishing.tag_more(build, made)
+            return made
 
     # What is to do
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
@@ -23,6 +24,7 @@ UPLOAD_LIMIT_BYTES = 1 << 30
 KEPT_S = 3600.0  # after it came, or was last asked for by a build
 PIECE_BYTES = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"(?:named:)?[0-9a-f]{64}")
 
 
 class BuildUploads:
@@ -49,26 +51,44 @@ class BuildUploads:
         async with self._store.transaction() as transaction:
             return await self._use(transaction, principal.team, digest)
 
+    async def find_named(self, principal: Principal, name: str) -> Upload:
+        """As `find`, for what was put under a name of the caller's own."""
+        return await self.find(principal, _named(name))
+
     async def put(self, principal: Principal, digest: str, content: AsyncIterator[bytes], length: int | None = None) -> Upload:
         """Raises Invalid, UploadTooLarge, UploadDiffers, UploadBroken, Forbidden, NodeFull; then nothing of it is left."""
-        require(principal, Verb.MAKE, Thing(principal.team), forbidden(principal, Verb.MAKE))
         if not _DIGEST.fullmatch(digest):
             raise Invalid("digest_invalid", f"{digest[:80]!r} is no digest: 64 hexadecimal digits, the SHA-256 of what is sent.")
+        return await self._put(principal, digest, content, length, digest)
+
+    async def put_named(
+        self, principal: Principal, name: str, content: AsyncIterator[bytes], length: int | None = None
+    ) -> Upload:
+        """Whoever sends it has another name for it than its digest, which is found out here. What was there under that name
+        before is forgotten. Raises as `put`."""
+        return await self._put(principal, None, content, length, _named(name))
+
+    async def _put(
+        self, principal: Principal, digest: str | None, content: AsyncIterator[bytes], length: int | None, name: str
+    ) -> Upload:
+        """With None the digest is whatever it turns out to be."""
+        require(principal, Verb.MAKE, Thing(principal.team), forbidden(principal, Verb.MAKE))
         if length is not None and length > self._limit_bytes:
             raise UploadTooLarge(self._limit_bytes)
         node = (await self._nodes.last_seen())[0].node
         builds, session = self._cluster.builds(node), ids.new_token(self._random)[:32]
-        is_done = False
+        is_done, found = False, hashlib.sha256()
         try:
             offset = 0
             async for piece in _regular(content):
+                found.update(piece)
                 await builds.append_upload(session, offset, piece)
                 offset += len(piece)
                 if offset > self._limit_bytes:
                     raise UploadTooLarge(self._limit_bytes)
             if not offset:
                 await builds.append_upload(session, 0, b"")
-            facts = await builds.finish_upload(session, digest)
+            facts = await builds.finish_upload(session, digest or found.hexdigest())
             assert facts is not None
             is_done = True
         finally:
@@ -77,11 +97,13 @@ class BuildUploads:
                     await builds.finish_upload(session, None)
         now = self._clock.now()
         async with self._store.transaction() as transaction:
-            known = await transaction.get(Upload, upload_id(principal.team, digest))
-            if known is not None:
-                return await transaction.put(replace(known, used_at=now), expect_revision=known.revision)
-            upload = Upload(upload_id(principal.team, digest), principal.team, node, digest, facts.size_bytes, now, now)
-            return await transaction.put(upload, expect_revision=None)
+            first = None
+            for id in dict.fromkeys((upload_id(principal.team, found.hexdigest()), upload_id(principal.team, name))):
+                known = await transaction.get(Upload, id)
+                upload = Upload(id, principal.team, node, found.hexdigest(), facts.size_bytes, now, now)
+                first = await transaction.put(upload, expect_revision=known.revision if known else None)
+            assert first is not None
+            return first
 
     async def claim(self, transaction: Transaction, team: TeamId, digests: Iterable[str]) -> None:
         """A build needs them. Raises UploadNotFound."""
@@ -110,10 +132,17 @@ class BuildUploads:
             await self._cluster.builds(upload.node).delete_upload(upload.digest)
 
     async def _use(self, transaction: Transaction, team: TeamId, digest: str) -> Upload:
-        known = await transaction.get(Upload, upload_id(team, digest)) if _DIGEST.fullmatch(digest) else None
+        known = await transaction.get(Upload, upload_id(team, digest)) if _NAME.fullmatch(digest) else None
         if known is None:
             raise UploadNotFound(digest)
         return await transaction.put(replace(known, used_at=self._clock.now()), expect_revision=known.revision)
+
+
+def _named(name: str) -> str:
+    """Apart from digests: what is called so need not be it. Raises Invalid."""
+    if not _DIGEST.fullmatch(name):
+        raise Invalid("digest_invalid", f"{name[:80]!r} is no hash of files: 64 hexadecimal digits.")
+    return f"named:{name}"
 
 
 async def _regular(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -58,8 +58,9 @@ class ContainerPlace:
     continues: bool = False  # the one that was saved is gone and this is it; its TCP sequence numbers go on
 
 
-def boot_spec(agent: Agent, place: ContainerPlace) -> Spec:
-    """A spec for a cold boot with the agent as PID 1."""
+def boot_spec(agent: Agent, place: ContainerPlace, *, keeps_tmp: bool = False) -> Spec:
+    """A spec for a cold boot with the agent as PID 1. With `keeps_tmp` its /tmp is on its disk, not in memory."""
+    tmp = {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": _in_memory(place.size, 2)}
     spec: Spec = {
         "ociVersion": "1.0.2",
         "hostname": HOSTNAME,
@@ -76,7 +77,7 @@ def boot_spec(agent: Agent, place: ContainerPlace) -> Spec:
             {"destination": "/proc", "type": "proc", "source": "proc"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
             {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": _in_memory(place.size, 4)},
-            {"destination": "/tmp", "type": "tmpfs", "source": "tmp", "options": _in_memory(place.size, 2)},
+            *(() if keeps_tmp else (tmp,)),
             {"destination": AGENT_MOUNT, "type": "bind", "source": str(agent.path), "options": ["bind", "ro"]},
             {"destination": VOLUMES_MOUNT, "type": "bind", "source": "", "options": ["rw", "rbind", "rslave"]},
         ],

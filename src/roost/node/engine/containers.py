@@ -6,6 +6,7 @@ Knows nothing of orders. The pool and the service both build on it.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -266,11 +267,28 @@ class Containers:
             subvolumes.make_group(self.volume.home, group, (clone.size.disk_mb << 20) or None)
         if not clone.in_place:
             subvolumes.snapshot(self.volume.snapshot(clone.source).root, clone.paths.root, read_only=False, group=group)
-        clone.paths.spec.write_text(json.dumps(boot_spec(self._agent, place) if spec is None else relocate(spec, place)))
+        if spec is None:  # an image whose makers left files in /tmp meant them to be seen
+            spec = boot_spec(self._agent, place, keeps_tmp=_has_files(clone.paths.root / "tmp"))
+        else:
+            spec = relocate(spec, place)
+        clone.paths.spec.write_text(json.dumps(spec))
         return Laid(journal, manifest, runtime, is_proven=manifest is not None and not self.images.unproven(manifest))
 
     async def _nothing(self) -> None:
         """The step was done before its undo could be named."""
+
+
+def _has_files(directory: Path) -> bool:
+    """Whether a directory of a guest's has anything in it. A link is none: it could lead anywhere."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        with os.scandir(descriptor) as entries:
+            return next(entries, None) is not None
+    finally:
+        os.close(descriptor)
 
 
 def discard_snapshot(paths: SnapshotPaths) -> None:
