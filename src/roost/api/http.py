@@ -144,9 +144,9 @@ def _from_http(request: Request, error: HTTPException) -> RoostError:
 def body_limit(scope: Scope) -> int:
     """How large a body may be. Only a question brings a picture; uploads are counted by who keeps them."""
     method, path = scope["method"], scope["path"]
-    if method == "PUT" and path.startswith("/v1/uploads/"):
+    if method == "PUT" and path.startswith(("/v1/uploads/", "/e2b/uploads/")):
         return sys.maxsize
-    if method == "POST" and path == "/v1/builds":
+    if method == "POST" and (path == "/v1/builds" or (path.startswith("/v2/templates/") and "/builds/" in path)):
         return MAX_BUILD_BYTES
     return MAX_QUESTION_BYTES if method == "POST" and path.endswith("/questions") else MAX_BODY_BYTES
 

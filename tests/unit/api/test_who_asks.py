@@ -282,6 +282,8 @@ async def test_a_key_to_look_changes_nothing(world: World) -> None:
     for operation in operations(world.house):
         if operation.method == "GET" or "session" in operation.path or "/driver" in operation.path:
             continue
+        if operation.id == "putTemplateFiles":
+            continue  # not by a key: see tests/unit/api/test_e2b_builds.py
         body = {"snapshot": world.mine.snapshot} if operation.id == "rollBackSandbox" else None
         answer = await world.ask("read-only", operation, operation.asks_about(world.mine), body)
         assert answer.status_code in (403, 404, 409, 501), (operation, answer.text)
