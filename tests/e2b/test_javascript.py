@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import secrets
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,32 @@ def test_the_main_path_of_the_javascript_sdk(modules: Path, environment: dict[st
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.splitlines()[-1] == "done"
+
+
+def test_the_javascript_sdk_builds_templates(modules: Path, environment: dict[str, str], cli: Cli) -> None:
+    name = f"js-{secrets.token_hex(4)}"
+    try:
+        ran = subprocess.run(
+            [NODE, "build.mjs", name], cwd=JS, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert name in cli("template", "list").stdout
+    finally:
+        cli("template", "delete", "--yes", name)
+    assert name not in cli("template", "list").stdout
+
+
+def test_the_command_line_builds_templates(cli: Cli, tmp_path: Path) -> None:
+    name = f"cli-{secrets.token_hex(4)}"
+    (tmp_path / "e2b.Dockerfile").write_text("FROM e2bdev/base\nCOPY note /srv/note\nRUN cp /srv/note /srv/copy\n")
+    (tmp_path / "note").write_text("from the command line\n")
+    try:
+        cli("template", "create", name, "--path", str(tmp_path), "--memory-mb", "512")
+        id = cli("sandbox", "create", "--detach", name).stdout.strip()
+        assert "from the command line" in cli("sandbox", "exec", id, "cat /srv/copy").stdout
+        cli("sandbox", "kill", id)
+    finally:
+        cli("template", "delete", "--yes", name)
 
 
 @pytest.fixture
