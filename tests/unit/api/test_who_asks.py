@@ -38,6 +38,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "createApiKey": {"name": "x"},
     "createBuild": {"name": "x", "definition": {"stages": []}},
     "tagTemplate": {"tag": "other"},
+    "requestTemplateBuild": {"name": "x"},
+    "assignTemplateTags": {"target": "nobody:v1", "tags": ["other"]},
+    "removeTemplateTags": {"name": "nobody", "tags": ["other"]},
     "createKey": {"name": "x"},
     "createSandboxV2": {"templateID": "base"},
     "extendSandbox": {"timeout_s": 60},
@@ -121,7 +124,8 @@ class World:
 
     async def ask(self, scope: str, operation: Operation, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         given = body if body is not None else {"templateID": "base"} if path == "/sandboxes" else BODIES.get(operation.id, {})
-        json = None if operation.method in ("GET", "DELETE") else given
+        has_body = operation.method not in ("GET", "DELETE") or operation.id in BODIES
+        json = given if has_body else None
         return await self.http.request(operation.method, path, headers=self.keys[scope], json=json)
 
     async def records(self, team: TeamId | None = None) -> dict[str, Any]:
