@@ -1,6 +1,84 @@
 // Generated from the server's OpenAPI document by `npm run types`. Do not edit.
 
 export interface paths {
+    "/v1/builds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List builds
+         * @description Newest first. Of each template the last twenty are kept.
+         */
+        get: operations["listBuilds"];
+        put?: never;
+        /**
+         * Build a template
+         * @description It waits for its turn, and runs on when the caller goes away. Files of its COPY steps have to be uploaded before.
+         */
+        post: operations["createBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a build */
+        get: operations["getBuild"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a build
+         * @description What it has done so far is kept: the same build goes on from there.
+         */
+        post: operations["cancelBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a build says */
+        get: operations["readBuildLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/driver": {
         parameters: {
             query?: never;
@@ -802,6 +880,74 @@ export interface paths {
         get: operations["getTemplate"];
         put?: never;
         post?: never;
+        /**
+         * Delete a template
+         * @description One tag, or by name alone all of them. Sandboxes that were made from it live on.
+         */
+        delete: operations["deleteTemplate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{ref}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a template another tag
+         * @description A tag that there is names this one from now on: so one goes back to an older build.
+         */
+        post: operations["tagTemplate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete layers that no build needs now
+         * @description What templates and sandboxes need is not touched; the next build runs its steps again.
+         */
+        post: operations["pruneLayers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether files are there
+         * @description Who asks this before a build need not send what is there.
+         */
+        get: operations["getUpload"];
+        /**
+         * Upload files for a build
+         * @description A tar, or one with gzip: files, directories and links. Kept for an hour after a build last needed it.
+         */
+        put: operations["putUpload"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -902,6 +1048,68 @@ export interface components {
              */
             ttl_s: number;
         };
+        /** BuildBody */
+        BuildBody: {
+            /**
+             * Cache
+             * @description False: every step runs.
+             * @default true
+             */
+            cache: boolean;
+            /**
+             * Definition
+             * @description Stages, each a base and steps, every part with its `kind`: see docs/templates.md.
+             */
+            definition: {
+                [key: string]: unknown;
+            };
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Name
+             * @description Of the template: 1-63 of a-z, 0-9 and inner hyphens.
+             */
+            name: string;
+            /**
+             * Secrets
+             * @description Values for the secrets that steps name. Kept in memory only.
+             */
+            secrets?: {
+                [key: string]: string;
+            };
+            /** @description Of the sandboxes that it is built in, and of those made from it. */
+            size?: components["schemas"]["SizeBody"] | null;
+            /**
+             * Tag
+             * @description Under which the template is kept; a tag that there is names the new one then.
+             * @default latest
+             */
+            tag: string;
+        };
+        /** BuildFailureModel */
+        BuildFailureModel: {
+            /** Code */
+            code: string;
+            /** Line */
+            line: number | null;
+            /** Message */
+            message: string;
+            /**
+             * Step
+             * @description By its place in `steps`.
+             */
+            step: number | null;
+            /** Text */
+            text: string;
+        };
+        /** BuildList */
+        BuildList: {
+            /** Builds */
+            builds: components["schemas"]["TemplateBuildModel"][];
+        };
         /**
          * BuildModel
          * @description A template that is not there yet.
@@ -930,6 +1138,25 @@ export interface components {
              * @description What is being done.
              */
             step: string;
+        };
+        /**
+         * BuildState
+         * @enum {string}
+         */
+        BuildState: "announced" | "queued" | "building" | "ready" | "failed" | "cancelled";
+        /** BuildStepModel */
+        BuildStepModel: {
+            /** Ended At */
+            ended_at: string | null;
+            /** Line */
+            line: number;
+            /** Stage */
+            stage: number;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["StepState"];
+            /** Text */
+            text: string;
         };
         /** CheckModel */
         CheckModel: {
@@ -1456,6 +1683,37 @@ export interface components {
              */
             port: number | null;
         };
+        /** LogLineModel */
+        LogLineModel: {
+            /**
+             * At
+             * @description RFC 3339, UTC.
+             * @example 2026-01-31T12:00:00.250Z
+             */
+            at: string;
+            /**
+             * Step
+             * @description By its place in the build's `steps`.
+             */
+            step: number | null;
+            /**
+             * Stream
+             * @description stdout, stderr, or build: said by the builder itself.
+             */
+            stream: string;
+            /** Text */
+            text: string;
+        };
+        /** LogPage */
+        LogPage: {
+            /** Lines */
+            lines: components["schemas"]["LogLineModel"][];
+            /**
+             * Next
+             * @description What to ask for `after` with, next.
+             */
+            next: number;
+        };
         /**
          * MetricModel
          * @description Counters since the incarnation began (cpu_s, received, sent), gauges of the moment (memory, disk).
@@ -1808,13 +2066,30 @@ export interface components {
             /** Username */
             username: string | null;
         };
+        /** PruneAnswer */
+        PruneAnswer: {
+            /**
+             * Layers
+             * @description How many are gone.
+             */
+            layers: number;
+        };
+        /** PruneBody */
+        PruneBody: {
+            /**
+             * Unused S
+             * @description Only layers that no build used for so long.
+             * @default 0
+             */
+            unused_s: number;
+        };
         /**
          * Purpose
          * @description Why it is kept. Collected when the purpose ends: sleep with its sandbox, trash after its time, kept and template only when
          *     deleted.
          * @enum {string}
          */
-        Purpose: "sleep" | "kept" | "fork" | "template" | "trash";
+        Purpose: "sleep" | "kept" | "fork" | "template" | "layer" | "trash";
         /** QuestionDetail */
         QuestionDetail: {
             answer: components["schemas"]["AnswerModel"] | null;
@@ -1919,6 +2194,11 @@ export interface components {
             since: string | null;
             /** Until */
             until: string | null;
+        };
+        /** RemovedTemplates */
+        RemovedTemplates: {
+            /** Removed */
+            removed: components["schemas"]["TemplateModel"][];
         };
         /** ResumeBody */
         ResumeBody: {
@@ -2350,6 +2630,19 @@ export interface components {
          * @enum {string}
          */
         State: "creating" | "running" | "pausing" | "paused" | "resuming" | "snapshotting" | "killing" | "dead";
+        /**
+         * StepState
+         * @enum {string}
+         */
+        StepState: "waiting" | "running" | "done" | "cached" | "failed";
+        /** TagBody */
+        TagBody: {
+            /**
+             * Tag
+             * @description That names the same template from now on.
+             */
+            tag: string;
+        };
         /** TakeBody */
         TakeBody: {
             /**
@@ -2363,6 +2656,38 @@ export interface components {
              * @description A link's.
              */
             token: string;
+        };
+        /**
+         * TemplateBuildModel
+         * @description A template that is built, or was.
+         */
+        TemplateBuildModel: {
+            /**
+             * Created At
+             * @description RFC 3339, UTC.
+             * @example 2026-01-31T12:00:00.250Z
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            failure: components["schemas"]["BuildFailureModel"] | null;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            size: components["schemas"]["SizeModel"];
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["BuildState"];
+            /** Steps */
+            steps: components["schemas"]["BuildStepModel"][];
+            /** Tag */
+            tag: string;
+            /**
+             * Template
+             * @description Its name and tag.
+             */
+            template: string;
         };
         /** TemplateList */
         TemplateList: {
@@ -2389,6 +2714,11 @@ export interface components {
             /** Id */
             id: string;
             /**
+             * Is Built In
+             * @description Comes with Roost: everybody's.
+             */
+            is_built_in: boolean;
+            /**
              * Memory Bytes
              * @description Of its snapshot, which every sandbox starts from.
              */
@@ -2408,6 +2738,8 @@ export interface components {
             size: components["schemas"]["SizeModel"];
             /** Snapshot */
             snapshot: string;
+            /** Tag */
+            tag: string;
             /** User */
             user: string;
             /** Workdir */
@@ -2459,6 +2791,13 @@ export interface components {
              */
             wake_on_traffic: boolean;
         };
+        /** UploadModel */
+        UploadModel: {
+            /** Digest */
+            digest: string;
+            /** Size Bytes */
+            size_bytes: number;
+        };
         /** VersionModel */
         VersionModel: {
             /** Agent */
@@ -2489,6 +2828,475 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    listBuilds: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Only those of this name. */
+                template?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuildList"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    createBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BuildBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateBuildModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not in this state, or somebody else was first. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A limit is reached: of the machine, the disk or a quota. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A build's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateBuildModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancelBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A build's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateBuildModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not in this state, or somebody else was first. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    readBuildLog: {
+        parameters: {
+            query?: {
+                /** @description From this line on; the first is 0. */
+                after?: number;
+                /** @description Server-sent events, until the build has ended. */
+                follow?: boolean;
+                limit?: number;
+            };
+            header?: {
+                /** @description Goes on behind this one, without a gap. */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description A build's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With `follow`, server-sent events: `id` is the number of the next line, `event` is `line`, and `end` with the build at last. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     getDriver: {
         parameters: {
             query: {
@@ -7166,7 +7974,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A template's name or id. */
+                /** @description A template's name, `name:tag`, or id. */
                 ref: string;
             };
             cookie?: never;
@@ -7211,6 +8019,454 @@ export interface operations {
             };
             /** @description No such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    deleteTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A template's name, `name:tag`, or id. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedTemplates"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    tagTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A template's name, `name:tag`, or id. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TagBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    pruneLayers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PruneBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PruneAnswer"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description SHA-256 of what is sent, in hexadecimal digits. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Ours: a bug, or a broken machine. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now; the same request may succeed later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Any other error. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    putUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description SHA-256 of what is sent, in hexadecimal digits. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadModel"];
+                };
+            };
+            /** @description The request makes no sense as it stands. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No API key, or one that is not ours. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Known, but not allowed; or a page of another site asked. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A limit is reached: of the machine, the disk or a quota. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7330,12 +8586,14 @@ type ReadonlyArray<T> = [
 ] extends [
     unknown[]
 ] ? Readonly<Exclude<T, undefined>> : Readonly<Exclude<T, undefined>[]>;
+export const buildStateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["BuildState"]> = ["announced", "queued", "building", "ready", "failed", "cancelled"];
 export const eventKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["EventKind"]> = ["sandbox.created", "sandbox.paused", "sandbox.woke", "sandbox.snapshotted", "sandbox.forked", "sandbox.updated", "sandbox.rewound", "sandbox.died", "sandbox.rolled_back", "sandbox.undeleted", "sandbox.tokens_rotated", "sandbox.failed", "driver.took", "driver.gave", "question.asked", "question.answered", "question.expired", "question.withdrawn", "snapshot.deleted", "template.built", "template.failed"];
 export const fileTypeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["FileType"]> = ["file", "directory", "symlink", "other"];
 export const linkModeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["LinkMode"]> = ["view", "control"];
 export const onTimeoutValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["OnTimeout"]> = ["pause", "kill"];
-export const purposeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Purpose"]> = ["sleep", "kept", "fork", "template", "trash"];
+export const purposeValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Purpose"]> = ["sleep", "kept", "fork", "template", "layer", "trash"];
 export const questionKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["QuestionKind"]> = ["question", "approval"];
 export const questionStateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["QuestionState"]> = ["open", "answered", "expired", "withdrawn"];
 export const snapshotKindValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["SnapshotKind"]> = ["disk", "disk+memory"];
 export const stateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["State"]> = ["creating", "running", "pausing", "paused", "resuming", "snapshotting", "killing", "dead"];
+export const stepStateValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["StepState"]> = ["waiting", "running", "done", "cached", "failed"];
