@@ -53,7 +53,8 @@ def show_end(build: dict[str, Any]) -> None:
 def show_failure(build: dict[str, Any]) -> None:
     failure = build["failure"]
     where = f"line {failure['line']}: {failure['text'].splitlines()[0]}\n" if failure["line"] and failure["text"] else ""
-    note(f"{where}{failure['message']}")
+    said = "\n".join(shown(line) for line in failure["message"].split("\n"))  # its end is what a program inside said
+    note(f"{where}{said}")
 
 
 def duration_s(build: dict[str, Any]) -> float | None:
