@@ -146,9 +146,9 @@ async def test_other_bad_input(http: httpx.AsyncClient, made: dict[str, Any]) ->
 
 async def test_what_is_not_there_yet_says_so(http: httpx.AsyncClient) -> None:
     for method, path in (
-        ("POST", "/v3/templates"),
-        ("POST", "/templates/tags"),
-        ("DELETE", "/templates/tags"),
+        ("POST", "/templates"),
+        ("POST", "/v2/templates"),
+        ("PATCH", "/v2/templates/base"),
         ("GET", "/volumes"),
         ("POST", "/volumes"),
         ("GET", "/secrets"),
