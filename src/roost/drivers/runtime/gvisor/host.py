@@ -11,8 +11,7 @@ from pathlib import Path
 
 import anyio
 
-_ENDED = "X"
-_STANDS_STILL = ("T", "t", "Z", _ENDED)
+_STANDS_STILL = (b"T", b"t", b"Z", b"X")
 _LOOKS_AGAIN_S = 0.0005
 
 
@@ -32,7 +31,11 @@ def words_of(pid: int) -> list[bytes]:
 
 def is_sentry(pid: int, container: str) -> bool:
     """The state file outlives a crash of the machine's process table: make sure the number is still that process."""
-    return container.encode() in words_of(pid) and _state_of(Path(f"/proc/{pid}/stat")) not in ("Z", _ENDED)
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return container.encode() in words_of(pid) and stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 @contextlib.contextmanager
@@ -72,26 +75,41 @@ async def stop(pid: int, container: str) -> bool:
     """No thread of the container's process of that number runs any more. False when there is none."""
     if not send(pid, container, signal.SIGSTOP):
         return False
-    # The signal reaches one thread, which tells the others: until the last of them knows, they go on.
-    while not is_stopped(pid):  # noqa: ASYNC110  nobody but a parent is told
-        await anyio.sleep(_LOOKS_AGAIN_S)
+    # The signal reaches one thread, which tells the others: until the last of them knows, they go on, and may make more.
+    still: set[str] = set()
+    while left := [thread for thread in _threads(pid) if thread not in still]:
+        stopped = [thread for thread in left if _stands_still(thread)]
+        still.update(stopped)
+        if len(stopped) < len(left):
+            await anyio.sleep(_LOOKS_AGAIN_S)
     return True
 
 
 def is_stopped(pid: int) -> bool:
     """Whether no thread of it runs; also of one that has ended. Blocks for part of a millisecond."""
+    return all(_stands_still(thread) for thread in _threads(pid))
+
+
+def _threads(pid: int) -> list[str]:
     try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [entry.path for entry in os.scandir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def _stands_still(thread: str) -> bool:
+    """An engine has a hundred of them on a large machine: no more is done here than has to be."""
+    try:
+        descriptor = os.open(f"{thread}/stat", os.O_RDONLY)
     except OSError:
         return True
-    return all(_state_of(thread / "stat") in _STANDS_STILL for thread in threads)
-
-
-def _state_of(stat: Path) -> str:
     try:
-        return stat.read_text().rpartition(")")[2].split()[0]
+        stat = os.read(descriptor, 512)
     except OSError:
-        return _ENDED
+        return True
+    finally:
+        os.close(descriptor)
+    return stat[stat.rfind(b")") + 2 :][:1] in _STANDS_STILL
 
 
 async def kill(pids: Iterable[int | None], container: str) -> None:
