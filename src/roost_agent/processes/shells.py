@@ -7,6 +7,7 @@ all: there a command line that is nothing but words is started as it is.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from roost_agent.errors import RpcError
 
@@ -16,16 +17,16 @@ _PLAIN = ("/bin/sh", "/usr/bin/sh", "/bin/ash", "/busybox/sh")
 _MEANS_SOMETHING = frozenset("|&;<>()$`*?[]#~{}!\n")  # to a shell, and to nobody else
 
 
-def fitted(command: str, arguments: list[str]) -> tuple[str, list[str]]:
+def fitted(command: str, arguments: list[str], is_there: Callable[[str], bool] = os.path.exists) -> tuple[str, list[str]]:
     """The same with what is here. Raises RpcError `invalid_argument` for what cannot be done without a shell."""
-    if command not in _ASKED or os.path.exists(command):
+    if command not in _ASKED or is_there(command):
         return command, arguments
     if command == "/bin/bash":
         for shell in _BASH:
-            if os.path.exists(shell):
+            if is_there(shell):
                 return shell, arguments
     for shell in _PLAIN:
-        if os.path.exists(shell):
+        if is_there(shell):
             return shell, [each for each in arguments if each != "-l"]  # not every one of them knows what a login is
     words = _words(arguments)
     if not words:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from roost.domain.build_failures import NothingToCopy, StepFailed
 from roost.domain.node_builds import Selection
-from roost.domain.patterns import BadPathPattern, compile_name
+from roost.domain.patterns import BadPathPattern, match_deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +84,8 @@ def _parts(path: str) -> list[str]:
 
 
 def _matched_depth(parts: Sequence[str], pattern: Sequence[str]) -> int | None:
-    """How many parts of a name the pattern stands for: all of them, or those of a directory above; None: it does not match. Its
-    cost is bounded by both lengths, whoever wrote the pattern."""
-    places = _reachable({0}, pattern)
-    for depth, part in enumerate(parts):
-        if len(pattern) in places:
-            return depth
-        nexts = {place if pattern[place] == "**" else place + 1 for place in places if _fits(part, pattern[place])}
-        places = _reachable(nexts, pattern)
-        if not places:
-            return None
-    return len(parts) if len(pattern) in places else None
-
-
-def _reachable(places: set[int], pattern: Sequence[str]) -> set[int]:
-    """Also those behind a `**`, which may stand for nothing."""
-    found = set(places)
-    for place in sorted(places):
-        while place < len(pattern) and pattern[place] == "**":
-            place += 1
-            found.add(place)
-    return found
-
-
-def _fits(part: str, pattern: str) -> bool:
-    return pattern in ("**", part) or _compiled(pattern).fullmatch(part) is not None
-
-
-@lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return compile_name(pattern)
+        return match_deep(pattern, parts)
     except BadPathPattern as error:
         raise StepFailed(f"{error}.") from error
 
