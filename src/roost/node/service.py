@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -18,10 +17,9 @@ import structlog
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from roost.archive.keys import ContainerPaths
 from roost.contracts.guest import Guest
 from roost.contracts.guest_builds import BuildGuest
-from roost.domain.errors import GuestUnreachable, NodeFull, RoostError, SandboxLost
+from roost.domain.errors import GuestUnreachable, NodeFull, SandboxLost
 from roost.domain.ids import NodeId, SandboxId
 from roost.domain.node import (
     Captured,
@@ -37,12 +35,11 @@ from roost.domain.node import (
     ResumeOrder,
     RunOrder,
 )
-from roost.node import inventory
 from roost.node.adoption import Adopted, Adoption
 from roost.node.builds import BuildService
 from roost.node.engine.alarms import Alarms, MemoryAlarm
 from roost.node.engine.captures import Captures
-from roost.node.engine.containers import Clone, Container, Containers
+from roost.node.engine.containers import Containers
 from roost.node.engine.dozing import Dozing
 from roost.node.engine.guest_setup import GuestSetup
 from roost.node.engine.meter import memory_free_bytes
@@ -51,9 +48,9 @@ from roost.node.engine.teardown import Teardown
 from roost.node.holdings import Held, Holdings
 from roost.node.inventory import Phase
 from roost.node.network.guest_listener import GuestListener
-from roost.node.network.slots import Slot
+from roost.node.placing import Placing
 from roost.node.reporting import Reporting
-from roost.node.steps import CrashPoint, Steps, never
+from roost.node.steps import CrashPoint, Steps, never, nothing
 from roost.node.storage import subvolumes
 from roost.node.storage.caches import Caches
 from roost.node.storage.pulled import ImageSources, PulledImages
@@ -93,6 +90,10 @@ class NodeService:
         self._dozing = Dozing(
             containers=containers, holdings=self._holdings, teardown=self._teardown, guest_setup=self._guest_setup,
             order=self._order, crash_point=crash_point, limit_bytes=doze_bytes, free_bytes=free_bytes,
+        )  # fmt: skip
+        self._placing = Placing(
+            containers=containers, holdings=self._holdings, pool=self._pool, dozing=self._dozing, teardown=self._teardown,
+            guest_setup=self._guest_setup, crash_point=crash_point,
         )  # fmt: skip
         self._reporting = Reporting(containers=containers, holdings=self._holdings, dozing=self._dozing, now=now)
         self._locks: WeakValueDictionary[SandboxId, anyio.Lock] = WeakValueDictionary()
@@ -143,10 +144,12 @@ class NodeService:
     # Orders
 
     async def create(self, order: CreateOrder) -> Placed:
-        return await self._place(order, "create")
+        async with self._order(order.sandbox, "create"):
+            return await self._placing.place(order, "create")
 
     async def resume(self, order: ResumeOrder) -> Placed:
-        return await self._place(order, "resume")
+        async with self._order(order.sandbox, "resume"):
+            return await self._placing.place(order, "resume")
 
     async def pause(self, order: CaptureOrder) -> Captured:
         async with self._order(order.sandbox, "pause"):
@@ -156,7 +159,7 @@ class NodeService:
             if not held.alive:
                 return await self._capture_disk(held, order, "pause")
             async with Steps("pause", self._crash_point) as steps:
-                await steps.do("note", _nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
+                await steps.do("note", nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
                 captured = await self._captures.capture(steps, held.source, order, thaw=False)
                 steps.keep()
             # Not on disk: there the manifest says it. Once that stands nothing may fail or be cancelled any more.
@@ -173,7 +176,7 @@ class NodeService:
             if not held.alive:
                 return await self._capture_disk(held, order, "snapshot")
             async with Steps("snapshot", self._crash_point) as steps:
-                await steps.do("note", _nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
+                await steps.do("note", nothing(), undo=lambda: self._note(held, phase=Phase.RUNNING, snapshot=None))
                 captured = await self._captures.capture(steps, held.source, order, thaw=True)
                 steps.keep()
             self._crash_point("snapshot.published")
@@ -245,119 +248,6 @@ class NodeService:
     def watch(self) -> AsyncIterator[Departure]:
         return self._holdings.departures
 
-    # Placing: create and resume are one thing to a node
-
-    async def _place(self, order: CreateOrder | ResumeOrder, work: str) -> Placed:
-        async with self._order(order.sandbox, work):
-            held = self._holdings.get(order.sandbox)
-            if held is not None and held.alive:
-                journal = held.container.journal
-                if journal.phase is Phase.RUNNING and journal.incarnation == order.incarnation:
-                    return await self._placed(held.container, order)
-                if await self._dozing.thaw(held, order):
-                    return await self._placed(held.container, order)
-            async with Steps(work, self._crash_point) as steps:
-                kept_slot = await self._make_way(steps, order)
-                container = await self._take_warm(steps, order) or await self._make(steps, order, kept_slot)
-                assert container.slot is not None
-                await self._guest_setup.introduce(container.slot, order)
-                container = await self._containers.note(container, phase=Phase.RUNNING)
-                alarm = self._holdings.arm(container, order.size)
-                steps.keep()
-            self._holdings.add(order.sandbox, container, alive=True, size=order.size, alarm=alarm)
-            self._crash_point(f"{work}.done")
-            return await self._placed(container, order)
-
-    async def _make_way(self, steps: Steps, order: CreateOrder | ResumeOrder) -> Slot | None:
-        """What an older incarnation left is gone, but for a root that is to be booted in place. Returns its slot if its
-        connections are to go on."""
-        held, in_place = self._holdings.get(order.sandbox), _is_in_place(order)
-        if in_place and (held is None or not held.container.paths.root.exists()):
-            raise SandboxLost(order.sandbox, "its disk is gone too")
-        if held is None:
-            return None
-        slot = held.container.slot
-        with anyio.CancelScope(shield=True):
-            await self._clear(order.sandbox, held, keep_root=in_place)
-            if slot is not None and (order.cold or isinstance(order, CreateOrder)):
-                # A booted guest knows nothing of old connections: they must break, not meet a stranger.
-                await self._containers.slots.release(slot)
-                slot = None
-        kept = slot
-        if kept is not None:
-            await steps.do("kept slot", _nothing(), undo=lambda: self._teardown.keep_slot(order, kept))
-        return kept
-
-    async def _take_warm(self, steps: Steps, order: CreateOrder | ResumeOrder) -> Container | None:
-        if order.cold or isinstance(order, ResumeOrder):
-            return None
-        while warm := self._pool.take(order.source, order.size):
-            runtime = self._containers.engine_of(warm)
-            if not (await runtime.inspect(warm.journal.container)).alive:
-                await self._pool.discard(warm)
-                continue
-            paths = self._containers.volume.sandbox(order.sandbox)
-
-            async def unmake(paths: ContainerPaths = paths, warm: Container = warm) -> None:
-                await self._containers.remove(paths, warm.journal)
-                await self._pool.discard(warm)
-
-            return await steps.do("claim", self._claim(warm, paths, order), undo=unmake)
-        return None
-
-    async def _claim(self, warm: Container, paths: ContainerPaths, order: CreateOrder | ResumeOrder) -> Container:
-        journal = replace(warm.journal, phase=Phase.MAKING, sandbox=order.sandbox, incarnation=order.incarnation)
-
-        def rename() -> None:
-            inventory.write(warm.paths, journal)
-            warm.paths.home.rename(paths.home)
-            group = subvolumes.quota_group(order.sandbox)
-            subvolumes.make_group(self._containers.volume.home, group, (order.size.disk_mb << 20) or None)
-            subvolumes.join_group(paths.root, group)
-
-        await to_thread.run_sync(rename)
-        assert warm.slot is not None
-        await self._containers.slots.set_egress(warm.slot, order.egress)
-        await self._containers.engine_of(warm).thaw(warm.journal.container)
-        return Container(paths, journal, warm.slot)
-
-    async def _make(self, steps: Steps, order: CreateOrder | ResumeOrder, kept_slot: Slot | None) -> Container:
-        await self._dozing.make_room_for(order)
-        clone = Clone(
-            paths=self._containers.volume.sandbox(order.sandbox),
-            name=f"{order.sandbox}-{order.incarnation}",
-            source=order.source,
-            size=order.size,
-            cold=order.cold,
-            in_place=_is_in_place(order),
-            continues=isinstance(order, ResumeOrder),
-            slot=kept_slot,
-            sandbox=order.sandbox,
-            incarnation=order.incarnation,
-            egress=order.egress,
-            proves=isinstance(order, ResumeOrder),
-        )
-        return await self._containers.make(steps, clone)
-
-    async def _clear(self, sandbox: SandboxId, held: Held, *, keep_root: bool) -> None:
-        """An older incarnation's remains are gone, but for its slot and a root that is still wanted."""
-        held.rest()
-        self._teardown.unpark(sandbox)
-        if keep_root:
-            await self._containers.end_processes(held.container.journal)
-            held.container = await self._containers.note(replace(held.container, slot=None), slot=None)
-        else:
-            await self._containers.remove(held.container.paths, held.container.journal)
-            self._holdings.forget(sandbox)
-
-    async def _placed(self, container: Container, order: CreateOrder | ResumeOrder) -> Placed:
-        assert container.slot is not None
-        lost: tuple[str, ...] = ()
-        if order.cold and not _is_in_place(order):
-            with contextlib.suppress(RoostError):
-                lost = (await to_thread.run_sync(self._containers.load, order.source)).processes
-        return Placed(container.slot.address, order.cold, lost)
-
     # Small things
 
     @contextlib.asynccontextmanager
@@ -410,11 +300,3 @@ def _told_of(sandbox: SandboxId) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NodeFull("disk space", "more", "none") from error
         raise
-
-
-def _is_in_place(order: CreateOrder | ResumeOrder) -> bool:
-    return isinstance(order, CreateOrder) and order.in_place
-
-
-async def _nothing() -> None:
-    """For undo steps that guard what follows rather than what was done."""

@@ -65,6 +65,10 @@ class Steps:
                     log.warning("undo failed", work=self._name, step=step, error=str(failure))
 
 
+async def nothing() -> None:
+    """The work of a step whose undo guards what follows rather than what was done."""
+
+
 async def settle(*work: Awaitable[None]) -> list[Exception | None]:
     """Runs all side by side, each to its own end, and returns what each raised. Cancellation cancels all."""
     outcomes: list[Exception | None] = [None] * len(work)

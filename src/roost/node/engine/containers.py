@@ -31,7 +31,7 @@ from roost.node.engine.meter import Meter
 from roost.node.engine.removals import ENDING_LIMIT_S, FIRST_LOOK_S, LAST_LOOK_S, Remains, Removals, clear
 from roost.node.inventory import Journal, Phase
 from roost.node.network.slots import Slot, Slots
-from roost.node.steps import Steps, together
+from roost.node.steps import Steps, nothing, together
 from roost.node.storage import subvolumes
 from roost.node.storage.attachments import Attachments
 from roost.node.storage.images import Images
@@ -142,7 +142,7 @@ class Containers:
         slot = clone.slot
         if slot is None:
             slot = await self.slots.claim()
-            await steps.do("slot", self._nothing(), undo=lambda: self.slots.release(slot))
+            await steps.do("slot", nothing(), undo=lambda: self.slots.release(slot))
         laid: list[Laid] = []
 
         async def unmake() -> None:
@@ -273,9 +273,6 @@ class Containers:
             spec = relocate(spec, place)
         clone.paths.spec.write_text(json.dumps(spec))
         return Laid(journal, manifest, runtime, is_proven=manifest is not None and not self.images.unproven(manifest))
-
-    async def _nothing(self) -> None:
-        """The step was done before its undo could be named."""
 
 
 def _has_files(directory: Path) -> bool:
